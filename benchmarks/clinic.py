@@ -65,7 +65,7 @@ def main() -> int:
                         found[item.item] += PLANTED[item.item] in item.kinds
                     elif not (faulty and item.item == "i0"):  # the twin of the planted one
                         sound += 1
-                        touched += item.faulty
+                        touched += bool(item.faults)
                         false.update(kind for kind in item.kinds if kind in FAULTS)
         print(f"{agents} agents: {touched} of {sound} sound items named {dict(false)}")
         print(f"  planted, found of {sets}: {dict(found)}", flush=True)

@@ -35,7 +35,7 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.calibrating.calibrate import calibrated_layout, population_model
-from animalcat.layouts.calibrating.population import QUICK, Effort
+from animalcat.layouts.calibrating.population import Effort
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
@@ -48,6 +48,8 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 AT: Final = (4, 8, 12, 16)
 ORDERS: Final = 5
 """Random orders of each person."""
+LONG: Final = Effort(draws=2000, cores=os.cpu_count() or 1)
+"""Long enough for the gate of `battery calibrate`, which is R-hat below 1.01."""
 DESIGN: Final = ("scold", "shout", "self", "do")
 PUBLISHED: Final[Mapping[str, tuple[float, float]]] = {
     "intercept": (1.744, 0.1015),
@@ -251,13 +253,13 @@ def _orders(items: int, seed: int) -> list[tuple[Ints, str]]:
     return [*shuffled, (np.arange(items), "as printed")]
 
 
-def run_half(answers: Answers, one: int, effort: Effort = QUICK, people: int = 0) -> dict[str, Any]:
+def run_half(answers: Answers, one: int, effort: Effort = LONG, people: int = 0) -> dict[str, Any]:
     """Calibrate by one half of the people and measure the other.
 
     Args:
         answers: Who answered what.
         one: The half that calibrates, 0 or 1.
-        effort: How long the calibration samples; short, as where agents are held out.
+        effort: How long the calibration samples.
         people: Measure only so many; all if 0.
     """
     half = rng(0, "verbagg: halves", 0).permutation(len(answers.outcomes)) % 2
@@ -281,6 +283,7 @@ def run_half(answers: Answers, one: int, effort: Effort = QUICK, people: int = 0
     return {
         "half": one,
         "rhat": population.diagnostics["rhat"],
+        "converged": population.diagnostics["converged"],
         "layout": {node.name: str(node.prior) for node in layout.latents},
         "lltm": [model.intercept, *model.weights.tolist(), model.sd],
         "errors": errors,
@@ -328,6 +331,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with wanted.file.open("a") as file:
                 file.write(json.dumps(found) + "\n")
     whole = Lltm.fit(answers.design, answers.outcomes)
+    for half in _kept(wanted.file):
+        gate = "passed" if half["converged"] else "did not pass"
+        print(f"calibration by half {half['half']}: R-hat {half['rhat']:.3f}; it {gate} the gate")
     estimates = (whole.intercept, *whole.weights.tolist())
     for name, value, error in zip(("intercept", *DESIGN), estimates, whole.errors, strict=False):
         printed, its = PUBLISHED[name]

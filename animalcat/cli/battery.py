@@ -16,6 +16,7 @@ from animalcat.cli.battery_features import CHOICES, choices, print_features, wri
 from animalcat.cli.calibrate import calibrate
 from animalcat.cli.clinic import clinic
 from animalcat.cli.shared.batteries import find_battery, tell_problems
+from animalcat.cli.shared.outcome_options import Seed
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
@@ -35,10 +36,6 @@ TABLES: Final = (".csv", ".parquet")
 TOLD: Final = 20
 """Problems of arena files that an import prints at most."""
 
-Seed = Annotated[
-    int,
-    typer.Option(metavar="NUMBER", min=0, help="The seed of everything that is left to chance."),
-]
 BatteryArgument = Annotated[
     str,
     typer.Argument(

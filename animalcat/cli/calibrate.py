@@ -13,7 +13,7 @@ import typer
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.calibrations import CALIBRATIONS
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn
+from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn, PassMarks, Seed
 from animalcat.cli.shared.output import FAILED, fail, print_json, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, place
@@ -74,16 +74,7 @@ def calibrate(
             rich_help_panel=OUTCOMES,
         ),
     ] = None,
-    pass_marks: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TABLE.csv",
-            help="With final rewards: the reward above which an arena is passed, in columns "
-            "`instance` and `pass_mark`.",
-            show_default="what the arena files say",
-            rich_help_panel=OUTCOMES,
-        ),
-    ] = None,
+    pass_marks: PassMarks = None,
     taken_as: AsOption = None,
     keep_drawn: KeepDrawn = False,
     agent: Annotated[
@@ -139,12 +130,7 @@ def calibrate(
             "the fit again."
         ),
     ] = True,
-    seed: Annotated[
-        int,
-        typer.Option(
-            metavar="NUMBER", min=0, help="The seed of everything that is left to chance."
-        ),
-    ] = 0,
+    seed: Seed = 0,
     output: Annotated[
         Path | None,
         typer.Option(

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from animalcat.cli.shared.command_help import OUTPUT
+from animalcat.cli.shared.outcome_options import PassMarks, Seed
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson
 from animalcat.files import write_whole
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from animalcat.layouts.checking.answers import Columns, Responses
+    from animalcat.layouts.checking.clinic import Clinic
 
-    from animalcat.layouts.checking.answers import Columns
-    from animalcat.layouts.checking.clinic import Clinic, Responses
+TOLD: Final = 40
+"""Items that the terminal names at most."""
 
-RESULTS = "Results"
-ABOUT = "Items and agents"
+
+def _option(metavar: str, words: str, shown: str = "", *names: str, panel: str = "Outcomes") -> Any:
+    return typer.Option(
+        *names, metavar=metavar, help=words, show_default=shown or True, rich_help_panel=panel
+    )
+
+
+def _about(metavar: str, words: str, shown: str = "") -> Any:
+    return _option(metavar, words, shown, panel="Items and agents")
 
 
 def clinic(
@@ -34,121 +44,69 @@ def clinic(
     ],
     agents: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column that names agents.",
-            show_default="agent, person, model, subject, ...",
-            rich_help_panel=RESULTS,
-        ),
+        _option("COLUMN", "The column that names agents.", "agent, person, model, subject, ..."),
     ] = "",
     items: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column that names items.",
-            show_default="instance, item, sample, task, ...",
-            rich_help_panel=RESULTS,
-        ),
+        str, _option("COLUMN", "The column that names items.", "instance, item, sample, task, ...")
     ] = "",
     outcome: Annotated[
         str,
-        typer.Option(
+        _option(
+            "NAME",
+            "The column of outcomes where each row is an attempt, or the score of a log.",
+            "outcome, correct, score, ...",
             "--outcome",
             "--score",
-            metavar="NAME",
-            help="The column of outcomes where each row is an attempt, or the score of a log.",
-            show_default="outcome, correct, score, ...",
-            rich_help_panel=RESULTS,
         ),
     ] = "",
     pass_mark: Annotated[
-        float | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Numbers above this are successes.",
-            rich_help_panel=RESULTS,
-        ),
+        float | None, _option("NUMBER", "Numbers above this are successes.")
     ] = None,
-    pass_marks: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TABLE.csv",
-            help="A table with columns `instance` and `pass_mark`: one mark for each item.",
-            rich_help_panel=RESULTS,
-        ),
-    ] = None,
+    pass_marks: PassMarks = None,
     demands: Annotated[
         Path | None,
-        typer.Option(
-            metavar="TABLE.csv",
-            help="A table with a row for each item and a column for each demand.",
-            rich_help_panel=ABOUT,
-        ),
+        _about("TABLE.csv", "A table with a row for each item and a column for each demand."),
     ] = None,
     demand: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A demand: a column of the results or of --demands. Repeat it for several.",
-            show_default="all columns of --demands; all of a log; else none",
-            rich_help_panel=ABOUT,
+        _about(
+            "COLUMN",
+            "A demand: a column of the results or of --demands. Repeat it for several.",
+            "all columns of --demands; all of a log; else none",
         ),
     ] = None,
     group: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column of the results with the group of each agent: groups are compared.",
-            rich_help_panel=ABOUT,
-        ),
+        _about("COLUMN", "A column of the results with the group of each agent, to compare them."),
     ] = "",
     groups: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TABLE.csv",
-            help="A table with a column of agents and one of their groups.",
-            rich_help_panel=ABOUT,
-        ),
+        Path | None, _about("TABLE.csv", "A table with columns of agents and of their groups.")
     ] = None,
     layout: Annotated[
         str,
-        typer.Option(
-            metavar="NAME_OR_FILE",
-            help="A layout that says what the demands do to success.",
-            show_default="none: difficulty is regressed on the demands",
-            rich_help_panel=ABOUT,
+        _about(
+            "NAME_OR_FILE",
+            "A layout that says what the demands do to success.",
+            "none: difficulty is regressed on the demands",
         ),
     ] = "",
-    variant: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="A variant of it.",
-            show_default="the usual one",
-            rich_help_panel=ABOUT,
-        ),
-    ] = "",
+    variant: Annotated[str, _about("NAME", "A variant of it.", "the usual one")] = "",
     length: Annotated[
         int | None,
         typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="Items of the short form.",
-            show_default="a third of them",
+            metavar="NUMBER", min=1, help="Items of the short form.", show_default="a third of them"
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="The seed of what is left to chance.")
-    ] = 0,
+    seed: Seed = 0,
     output: Annotated[
         Path | None,
-        typer.Option(
+        _option(
+            "FILE.html",
+            "Write the page here. With --json there is a page only if this is given.",
+            "clinic.html",
             "--output",
             "-o",
-            metavar="FILE.html",
-            help="Write the page here. With --json there is a page only if this is given.",
-            show_default="clinic.html",
-            rich_help_panel=OUTPUT,
+            panel=OUTPUT,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -163,23 +121,31 @@ def clinic(
     """
     from animalcat.layouts.checking import answers
     from animalcat.layouts.checking.clinic import clinic as examine
-    from animalcat.layouts.model.tables import TableError
+    from animalcat.layouts.model.tables import TableError, read_sheet
 
+    if pass_mark is not None and pass_marks is not None:
+        fail("--pass-mark is one mark for all items, and --pass-marks one for each; give one")
     columns = answers.Columns(agents, items, outcome, group, tuple(demand or ()))
     try:
-        given = _given(sources, columns, demands, bool(layout))
-        if pass_mark is not None and pass_marks is not None:
-            fail("--pass-mark is one mark for all items, and --pass-marks one for each; give one")
+        of_table = columns if demands is None else replace(columns, demands=())
+        if all(path.suffix == ".eval" or path.is_dir() for path in sources):
+            given = _of_logs(sources, of_table)
+        elif len(sources) > 1:
+            fail("several tables: give one table, or several logs of inspect_ai")
+        else:
+            given = _of_table(sources[0], of_table, every=bool(layout) and demands is None)
+        if demands is not None:
+            given = answers.with_demands(
+                given, answers.demand_table(answers.read_table(demands), items, columns.demands)
+            )
         if pass_marks is not None:
-            table = _table(pass_marks, {"instance": str})
-            if lost := {"instance", "pass_mark"} - set(table.columns):
-                fail(f"{pass_marks}: no column {', '.join(sorted(lost))}")
-            marks = dict(zip(table["instance"], table["pass_mark"].astype(float), strict=True))
-            given = answers.with_pass_marks(given, marks)
+            sheet = read_sheet(pass_marks)
+            marks = zip(sheet.row_names("instance"), sheet.numbers("pass_mark"), strict=True)
+            given = answers.with_pass_marks(given, dict(marks))
         elif pass_mark is not None:
             given = answers.with_pass_marks(given, pass_mark)
         if groups is not None:
-            given = answers.with_groups(given, _table(groups))
+            given = answers.with_groups(given, answers.read_table(groups))
         chosen = None
         if layout:
             from animalcat.cli.layout.show import load
@@ -197,93 +163,57 @@ def clinic(
     if path is not None:
         from animalcat.service.reporting.clinic_page import clinic_page
 
+        more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+        page = clinic_page(found, f"Clinic for items: {sources[0].name}{more}")
         try:
-            write_whole(path, clinic_page(found, _titled(sources)).encode())
+            write_whole(path, page.encode())
         except OSError as error:
             fail(f"{path}: cannot be written: {error.strerror}")
         wrote(f"clinic of {len(found.items)} items", path)
 
 
-def _titled(sources: list[Path]) -> str:
-    more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
-    return f"Clinic for items: {sources[0].name}{more}"
-
-
-def _given(sources: list[Path], columns: Columns, demands: Path | None, whole: bool) -> Responses:
-    """What agents did, from tables or logs."""
-    from animalcat.layouts.checking import answers
-
-    own = columns if demands is None else _without_demands(columns)
-    if all(path.suffix == ".eval" or path.is_dir() for path in sources):
-        given = _of_logs(sources, own)
-    elif len(sources) > 1:
-        fail("several tables: give one table, or several logs of inspect_ai")
-    else:
-        given = answers.responses_of(*_of_table(sources[0], own, whole and demands is None))
-    if demands is not None:
-        given = answers.with_demands(given, _table(demands), columns.item, columns.demands)
-    return given
-
-
-def _without_demands(columns: Columns) -> Columns:
-    from dataclasses import replace
-
-    return replace(columns, demands=())
-
-
 def _of_logs(sources: list[Path], columns: Columns) -> Responses:
-    from dataclasses import replace
-
+    """What agents did, from logs of inspect_ai."""
     from animalcat.inspect.logs import COLUMNS, LogError, read_logs
-    from animalcat.layouts.checking import answers
+    from animalcat.layouts.checking.answers import responses_of
 
     try:
         frame = read_logs(sources, columns.outcome, columns.demands or None)
     except (LogError, ImportError) as error:
         fail(str(error))
     told = tuple(str(head) for head in frame.columns if head not in COLUMNS)
-    meant = answers.Columns("agent", "instance", "outcome", columns.group, told)
-    notes = [
-        f"{count} samples are left out: {why}." for why, count in frame.attrs["left_out"].items()
-    ]
-    kept = frame[["agent", "instance", "epoch", "outcome", *told]]
-    given = answers.responses_of(kept, meant)
+    meant = replace(columns, agent="agent", item="instance", outcome="outcome", demands=told)
+    given = responses_of(frame[["agent", "instance", "epoch", "outcome", *told]], meant)
+    left_out = frame.attrs["left_out"].items()
+    notes = [f"{count} samples are left out: {why}." for why, count in left_out]
     return replace(given, notes=(*notes, *given.notes))
 
 
-def _of_table(path: Path, columns: Columns, whole: bool) -> tuple[pd.DataFrame, Columns]:
-    """A table and its columns; with a layout, all meta-features of outcomes are demands."""
-    from dataclasses import replace
+def _of_table(path: Path, columns: Columns, *, every: bool) -> Responses:
+    """What agents did, from a table.
 
+    Args:
+        path: The file.
+        columns: Which columns mean what.
+        every: Whether all meta-features of a table of outcomes are demands, if none are named.
+    """
+    from animalcat.layouts.checking.answers import read_table, responses_of
     from animalcat.outcomes import COLUMNS, REQUIRED
 
-    frame = _table(path)
+    frame = read_table(path)
     heads = [*map(str, frame.columns)]
-    if {*REQUIRED, "agent"} <= set(heads) and whole and not columns.demands:
-        columns = replace(columns, demands=tuple(head for head in heads if head not in COLUMNS))
-    if {*REQUIRED, "agent"} <= set(heads) and "attempt" in heads:
-        kept = [head for head in ("episode", "attempt", "session") if head in heads]
-        frame = frame[[*REQUIRED, "agent", *kept, *columns.demands, *filter(None, [columns.group])]]
-    return frame, columns
-
-
-def _table(path: Path, types: dict[str, Any] | None = None) -> pd.DataFrame:
-    """The cells of a file, as text where it is CSV."""
-    import pandas as pd
-
-    from animalcat.layouts.model.tables import TableError, read_sheet
-
-    try:
-        if path.suffix.lower() == ".parquet":
-            return pd.read_parquet(path)
-        sheet = read_sheet(path, units=False)
-    except (TableError, ValueError, OSError) as error:
-        fail(str(error) if str(path) in str(error) else f"{path}: {error}")
-    heads = pd.Index(sheet.heads, dtype="object")
-    return pd.DataFrame(list(sheet.rows), columns=heads, dtype=str)
+    if {*REQUIRED, "agent"} <= {*heads}:
+        if every and not columns.demands:
+            columns = replace(columns, demands=tuple(head for head in heads if head not in COLUMNS))
+        if "attempt" in heads:
+            wanted = {*REQUIRED, "agent", "episode", "attempt", "session", columns.group}
+            frame = frame[[head for head in heads if head in wanted | {*columns.demands}]]
+    return responses_of(frame, columns)
 
 
 def _print(found: Clinic) -> None:
+    from animalcat.layouts.explaining.wording import few_of
+
     for sentence in found.sentences:
         typer.echo(sentence)
     for note in found.notes:
@@ -293,7 +223,7 @@ def _print(found: Clinic) -> None:
     rows = [
         {
             "item": item.item,
-            "found": ", ".join(kind for kind in item.kinds if kind not in ("tells", "undecided")),
+            "found": ", ".join(item.faults),
             "passed": f"{item.passed:.2f}",
             "in words": item.sentence,
         }
@@ -305,11 +235,5 @@ def _print(found: Clinic) -> None:
             title += f"; the first {TOLD}, and the page and --json have all"
         print_rows(rows, list(rows[0]), as_json=False, title=title)
     for kind, words in (("floor", "nobody"), ("ceiling", "everybody")):
-        names = [item.item for item in found.items if kind in item.kinds]
-        if names:
-            more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
-            typer.echo(f"nearly {words} passes: {', '.join(names[:TOLD])}{more}")
-
-
-TOLD = 40
-"""Items that the terminal names at most."""
+        if names := [item.item for item in found.items if kind in item.kinds]:
+            typer.echo(f"nearly {words} passes: {few_of(names, TOLD)}")

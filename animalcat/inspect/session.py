@@ -16,6 +16,7 @@ from animalcat.inspect.logs import KEY, LogError, limit_of, scored_of, tokens_of
 from animalcat.inspect.plan import Plan
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.explaining.session import verdict_of
+from animalcat.layouts.explaining.wording import SAMPLES
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.nodes import Bernoulli, Beta
 from animalcat.layouts.reporting.profile import Profile
@@ -454,7 +455,7 @@ class Session:
         else:
             profile = Profile.of_fit(fitted, stop.status, about)
         draws = None if fitted is None else fitted.flat_draws
-        profile, judged = verdict_of(learner, profile, draws)
+        profile, judged = verdict_of(learner, profile, draws, words=SAMPLES)
         labels = [f"layout contradicted: it does not describe this model {learner.misfit}"]
         said = of_samples({**profile.to_dict(), "verdict": judged.to_dict()})
         return {

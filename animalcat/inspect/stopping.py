@@ -16,6 +16,7 @@ from animalcat.inspect.plan import Demands, Plan, Stop, make_plan
 from animalcat.inspect.session import of_samples
 from animalcat.layouts.adaptive.information import GainEstimator
 from animalcat.layouts.explaining.session import verdict_of
+from animalcat.layouts.explaining.wording import SAMPLES
 from animalcat.layouts.library import LayoutSource
 from animalcat.layouts.reporting.profile import Profile
 
@@ -103,7 +104,7 @@ class LayoutStopping:
         stop = learner.verdict()
         about = {"agent": self._agent, "battery": self._task, "episodes": learner.n}
         profile = Profile.of_live(learner.posterior, stop.status, about)
-        profile, judged = verdict_of(learner, profile)
+        profile, judged = verdict_of(learner, profile, words=SAMPLES)
         said = of_samples({**profile.to_dict(), "verdict": judged.to_dict()})
         left_out = {"left_out": self._left_out, "without_demands": dict(self._plan.left_out)}
         return json.loads(json.dumps({"profile": said, **left_out}))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.checking.clinic import Responses
-from animalcat.layouts.model.tables import TableError, guess
+from animalcat.layouts.explaining.wording import few_of
+from animalcat.layouts.model.tables import TableError, guess, read_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,16 +24,37 @@ ITEMS: Final = ("instance", "item", "sample", "sample id", "sample_id", "task", 
 """Columns that name items."""
 OUTCOMES: Final = ("outcome", "success", "correct", "passed", "score", "response", "resp")
 """Columns that hold outcomes."""
-WORDS: Final = {
-    **dict.fromkeys(
-        ("success", "true", "yes", "y", "pass", "passed", "correct", "right", "c"), 1.0
-    ),
-    **dict.fromkeys(("failure", "false", "no", "n", "fail", "failed", "incorrect"), 0.0),
-    **dict.fromkeys(("wrong", "i"), 0.0),
-}
+WORDS: Final = dict.fromkeys(
+    ("success", "true", "yes", "y", "pass", "passed", "correct", "right", "c"), 1.0
+) | dict.fromkeys(("failure", "false", "no", "n", "fail", "failed", "incorrect", "wrong", "i"), 0.0)
 """What words for an outcome are worth."""
 UNPLAYED: Final = ("void", "fault", "invalid", "practice", "", "nan", "none", "<na>", "na")
 """Words that say that nothing came of it, or nothing that counts."""
+_SHOWN: Final = 12
+"""Columns that a message names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """What agents did on items.
+
+    Attributes:
+        agents: Names of the agents.
+        items: Names of the items.
+        outcomes: (agents, items), 0 to 1; NaN where not played.
+        groups: (agents,): a group of each agent; empty if there are none.
+        demands: (items, demands): what each item demands, NaN where not known.
+        demand_names: Names of the demands.
+        notes: What was left out so far, with counts, in sentences.
+    """
+
+    agents: tuple[str, ...]
+    items: tuple[str, ...]
+    outcomes: Floats
+    groups: tuple[str, ...] = ()
+    demands: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    demand_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +76,23 @@ class Columns:
     demands: tuple[str, ...] = ()
 
 
+def read_table(path: Path) -> pd.DataFrame:
+    """The cells of a file, as text where it is CSV.
+
+    Raises:
+        TableError: It cannot be read; the message names it.
+    """
+    import pandas as pd
+
+    try:
+        if path.suffix.lower() == ".parquet":
+            return pd.read_parquet(path)
+        sheet = read_sheet(path, units=False)
+    except (ValueError, OSError) as error:
+        raise TableError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+    return pd.DataFrame([*sheet.rows], columns=pd.Index(sheet.heads, dtype="object"), dtype=str)
+
+
 def responses_of(frame: pd.DataFrame, columns: Columns) -> Responses:
     """Read a table of either form.
 
@@ -68,89 +106,106 @@ def responses_of(frame: pd.DataFrame, columns: Columns) -> Responses:
     """
     heads = [*map(str, frame.columns)]
     frame = frame.set_axis(heads, axis="columns")
-    agent = _column(heads, columns.agent, AGENTS)
-    item = _column(heads, columns.item, ITEMS)
-    for name in (*columns.demands, *filter(None, [columns.group, columns.outcome])):
-        _column(heads, name, ())
+    agent, item = _column(heads, columns.agent, AGENTS), _column(heads, columns.item, ITEMS)
+    for name in filter(None, (*columns.demands, columns.group, columns.outcome)):
+        _column(heads, name)
     if agent and item:
-        return _long(frame, agent, item, columns)
-    if not agent and not item:
+        return _of_attempts(frame, agent, item, columns)
+    key = agent or item
+    if not key:
         raise TableError(
-            f"which column names the agents, and which the items? There are {_few(heads)}. Say "
-            "--agents COLUMN where each row is an agent, --items COLUMN where each is an item, and "
-            "both where each is an attempt"
+            "which column names the agents, and which the items? There are "
+            f"{few_of(heads, _SHOWN)}. Say --agents COLUMN where each row is an agent, --items "
+            "COLUMN where each is an item, and both where each is an attempt"
         )
-    rows = frame[agent or item].astype(str)
-    if twice := rows[rows.duplicated()].tolist()[:1]:
-        raise TableError(
-            f"{agent or item} {twice[0]!r} has {int((rows == twice[0]).sum())} rows, and one is "
-            "wanted: in a table with a row for each attempt, name the columns of agents and items"
-        )
-    beside = {agent or item, columns.group, *columns.demands}
+    beside = [name for name in (key, columns.group, *columns.demands) if name]
     others = [head for head in heads if head not in beside]
     if not others:
-        raise TableError(f"no column besides {_few([*filter(None, beside)])} holds outcomes")
-    values = np.array([_values(frame[head], head) for head in others], np.float64)
-    values = values.reshape(len(others), len(frame))
-    names, many = tuple(rows), tuple(others)
+        raise TableError(f"no column besides {few_of(beside, _SHOWN)} holds outcomes")
+    rows = frame.set_index(key)
     if agent:
-        groups = _groups(frame, columns.group)
-        return Responses(names, many, values.T, groups)
-    demands, told = demands_of(frame, columns.demands)
-    return Responses(many, names, values, (), demands, told)
+        groups = rows[columns.group].astype(str) if columns.group else None
+        return responses_in(rows[others], groups=groups)
+    return responses_in(rows[others].T, demands=rows[[*columns.demands]])
 
 
-def demands_of(frame: pd.DataFrame, chosen: Sequence[str]) -> tuple[Floats, tuple[str, ...]]:
-    """Columns of demands as numbers; of words, one for each but the first is 0 or 1.
+def responses_in(
+    frame: pd.DataFrame,
+    demands: pd.DataFrame | None = None,
+    groups: Mapping[str, str] | pd.Series[str] | None = None,
+) -> Responses:
+    """Responses of a table whose index names agents, and whose columns are items.
 
     Args:
-        frame: A row for each item.
-        chosen: The columns.
+        frame: The outcomes.
+        demands: As for `with_demands`.
+        groups: The group of each agent.
+
+    Raises:
+        TableError: A cell is no outcome, a name is there twice, or no item has demands.
+    """
+    agents, items = tuple(map(str, frame.index)), tuple(map(str, frame.columns))
+    _insist_once("agent", agents)
+    _insist_once("item", items)
+    outcomes = _outcomes(
+        frame.to_numpy(object),
+        lambda at: f"agent {agents[at // len(items)]}, item {items[at % len(items)]}",
+    )
+    own = tuple(str(groups.get(agent, "")) for agent in frame.index) if groups is not None else ()
+    given = Responses(agents, items, outcomes, own)
+    return given if demands is None or demands.empty else with_demands(given, demands)
+
+
+def with_demands(given: Responses, table: pd.DataFrame) -> Responses:
+    """Responses with demands from a table whose index names items, and whose columns are demands.
+
+    A column of words is as many demands as it has words but one, each of them 0 or 1.
+
+    Raises:
+        TableError: An item has several rows, or none has one.
     """
     import pandas as pd
 
     made: dict[str, Any] = {}
-    for name in chosen:
-        numbers = pd.to_numeric(frame[name], errors="coerce")
-        empty = frame[name].astype(str).str.strip().str.lower().isin(UNPLAYED)
+    for name in map(str, table.columns):
+        words = table[name].astype(str).str.strip()
+        empty = words.isna() | words.str.lower().isin(UNPLAYED)
+        numbers = pd.to_numeric(table[name], errors="coerce")
         if (numbers.notna() | empty).all():
-            made[name] = numbers.to_numpy(np.float64, na_value=np.nan)
-            continue
-        words = frame[name].astype(str).str.strip()
-        for word in sorted(set(words[~empty]))[1:]:
-            made[f"{name}: {word}"] = np.where(empty, np.nan, (words == word).astype(float))
-    return np.array([*made.values()]).reshape(len(made), len(frame)).T, tuple(made)
+            made[name] = numbers
+        else:
+            for word in sorted({*words[~empty]})[1:]:
+                made[f"{name}: {word}"] = (words == word).astype(np.float64).mask(empty)
+    names = [*map(str, table.index)]
+    _insist_once("item", names)
+    lost = [item for item in given.items if item not in {*names}]
+    if len(lost) == len(given.items):
+        raise TableError(f"no item is among those of the demands; the first item is {lost[0]!r}")
+    values = pd.DataFrame(made, table.index).set_axis(names).reindex([*given.items])
+    notes = [f"{len(lost)} of {len(given.items)} items have no row of demands."] if lost else []
+    return replace(
+        given,
+        demands=values.to_numpy(np.float64, na_value=np.nan),
+        demand_names=tuple(made),
+        notes=(*given.notes, *notes),
+    )
 
 
-def with_demands(
-    given: Responses, frame: pd.DataFrame, item: str, chosen: Sequence[str]
-) -> Responses:
-    """Responses with demands from a table of their own.
+def demand_table(frame: pd.DataFrame, item: str, chosen: Sequence[str]) -> pd.DataFrame:
+    """A table of demands by item, as `with_demands` takes it.
 
     Args:
-        given: The responses.
         frame: A row for each item.
         item: The column that names items; found by its name, or the first, if empty.
         chosen: Columns of demands; all others if empty.
 
     Raises:
-        TableError: An item has several rows, or none has one.
+        TableError: There is no such column.
     """
     heads = [*map(str, frame.columns)]
     key = _column(heads, item, ITEMS) or heads[0]
-    names = frame[key].astype(str)
-    if twice := names[names.duplicated()].tolist()[:1]:
-        raise TableError(f"{key} {twice[0]!r} has several rows of demands, and one is wanted")
-    values, told = demands_of(frame, [*chosen] or [head for head in heads if head != key])
-    place = {name: row for row, name in enumerate(names)}
-    lost = [name for name in given.items if name not in place]
-    if len(lost) == len(given.items):
-        raise TableError(f"no item is among those of the demands; the first item is {lost[0]!r}")
-    rows = [
-        values[place[name]] if name in place else np.full(len(told), np.nan) for name in given.items
-    ]
-    note = [f"{len(lost)} of {len(given.items)} items have no row of demands."] if lost else []
-    return replace(given, demands=np.array(rows), demand_names=told, notes=(*given.notes, *note))
+    wanted = [_column(heads, name) for name in chosen] or [head for head in heads if head != key]
+    return frame.set_axis(heads, axis="columns").set_index(key)[wanted]
 
 
 def with_groups(given: Responses, frame: pd.DataFrame) -> Responses:
@@ -170,7 +225,7 @@ def with_groups(given: Responses, frame: pd.DataFrame) -> Responses:
     return replace(given, groups=tuple(known.get(agent, "") for agent in given.agents))
 
 
-def with_pass_marks(given: Responses, marks: dict[str, float] | float) -> Responses:
+def with_pass_marks(given: Responses, marks: Mapping[str, float] | float) -> Responses:
     """Responses as successes, where a number is above the pass mark.
 
     Args:
@@ -180,91 +235,91 @@ def with_pass_marks(given: Responses, marks: dict[str, float] | float) -> Respon
     Raises:
         TableError: An item has no mark.
     """
-    if isinstance(marks, dict):
-        if lost := [item for item in given.items if not math.isfinite(marks.get(item, math.nan))]:
-            raise TableError(f"{len(lost)} items have no pass mark; the first is {lost[0]!r}")
-        row = np.array([marks[item] for item in given.items])
-    else:
-        row = np.full(len(given.items), marks)
-    y = given.outcomes
-    return replace(given, outcomes=np.where(np.isfinite(y), (y > row).astype(np.float64), np.nan))
+    row = [marks.get(item, np.nan) if isinstance(marks, Mapping) else marks for item in given.items]
+    if lost := [item for item, mark in zip(given.items, row, strict=True) if not np.isfinite(mark)]:
+        raise TableError(f"{len(lost)} items have no pass mark; the first is {lost[0]!r}")
+    passed = np.where(np.isfinite(given.outcomes), given.outcomes > row, np.nan)
+    return replace(given, outcomes=passed.astype(np.float64))
 
 
-def _long(frame: pd.DataFrame, agent: str, item: str, columns: Columns) -> Responses:
-    """A table with a row for each attempt."""
+def _of_attempts(frame: pd.DataFrame, agent: str, item: str, columns: Columns) -> Responses:
+    """Read a table with a row for each attempt."""
     heads = [*map(str, frame.columns)]
     outcome = _column(heads, columns.outcome, OUTCOMES)
     if not outcome:
         raise TableError(
-            f"which column holds outcomes? There are {_few(heads)}. Say --outcome COLUMN"
+            f"which column holds outcomes? There are {few_of(heads, _SHOWN)}. Say --outcome COLUMN"
         )
-    notes: list[str] = []
     again = frame.duplicated()
-    if count := int(again.sum()):
-        notes.append(f"{count} rows that stand there twice in every cell are read once.")
-        frame = frame[~again]
-    values = _values(frame[outcome], outcome)
-    empty = int(np.isnan(values).sum())
-    if empty:
-        notes.append(f"{empty} of {len(values)} attempts have no outcome that counts.")
-    frame = frame.assign(**{outcome: values})
-    frame = frame.assign(**{agent: frame[agent].astype(str), item: frame[item].astype(str)})
+    frame = frame[~again]
     if frame.empty:
         raise TableError("there is no attempt")
-    counted = frame[np.isfinite(values)]
-    sizes = counted.groupby([agent, item], sort=False).size()
-    if count := int((sizes > 1).sum()):
-        notes.append(
-            f"{count} times an agent tried an item more than once: the mean of its outcomes counts."
-        )
-    wide = frame.pivot_table(
-        index=agent, columns=item, values=outcome, aggfunc="mean", dropna=False, sort=False
+    cells = frame[outcome].to_numpy(object)
+    values = _outcomes(cells, lambda at: f"row {at + 1}, column {outcome}")
+    frame = frame.assign(
+        **{outcome: values, agent: frame[agent].astype(str), item: frame[item].astype(str)}
     )
-    agents, items = [*dict.fromkeys(frame[agent])], [*dict.fromkeys(frame[item])]
-    wide = wide.reindex(index=agents, columns=items)
+    tries = frame[np.isfinite(values)].groupby([agent, item], sort=False).size()
+    empty, repeated = int(np.isnan(values).sum()), int((tries > 1).sum())
+    notes = [
+        (int(again.sum()), "{} rows that stand there twice in every cell are read once."),
+        (empty, f"{{}} of {len(values)} attempts have no outcome that counts."),
+        (
+            repeated,
+            "{} times an agent tried an item more than once: the mean of its outcomes counts.",
+        ),
+    ]
     for name, key in ((columns.group, agent), *((name, item) for name in columns.demands)):
         if name:
-            kinds = frame[[key, name]].drop_duplicates()
-            if (many := kinds[key][kinds[key].duplicated()]).size:
+            owners = frame[[key, name]].drop_duplicates()[key]
+            if (many := owners[owners.duplicated()]).size:
                 raise TableError(f"{key} {many.iloc[0]!r} has several values of {name}")
-    per_agent = frame.drop_duplicates(agent).set_index(agent).loc[agents]
-    demands, told = demands_of(frame.drop_duplicates(item), columns.demands)
-    return Responses(
-        tuple(agents), tuple(items), wide.to_numpy(np.float64),
-        _groups(per_agent, columns.group), demands, told, tuple(notes),
-    )  # fmt: skip
+    wide = frame.pivot_table(
+        index=agent, columns=item, values=outcome, aggfunc="mean", dropna=False, sort=False
+    ).reindex(index=frame[agent].unique(), columns=frame[item].unique())
+    groups = frame.drop_duplicates(agent).set_index(agent)
+    demands = frame.drop_duplicates(item).set_index(item)[[*columns.demands]]
+    made = responses_in(wide, demands, groups[columns.group].astype(str) if columns.group else None)
+    return replace(made, notes=tuple(words.format(count) for count, words in notes if count))
 
 
-def _groups(frame: pd.DataFrame, name: str) -> tuple[str, ...]:
-    return tuple(frame[name].astype(str)) if name else ()
-
-
-def _column(heads: Sequence[str], asked: str, usual: Sequence[str]) -> str:
+def _column(heads: Sequence[str], asked: str, usual: Sequence[str] = ()) -> str:
     """The column that is asked for, or the first of usual names; empty if there is none."""
     if asked and asked not in heads:
-        raise TableError(f"no column {asked!r}; columns: {_few(heads)}.{guess(asked, heads)}")
+        listed = few_of(heads, _SHOWN)
+        raise TableError(f"no column {asked!r}; columns: {listed}.{guess(asked, heads)}")
     by_name = {head.strip().lower(): head for head in reversed(heads)}
     return asked or next((by_name[name] for name in usual if name in by_name), "")
 
 
-def _values(cells: Any, column: str) -> Floats:
-    """Outcomes as numbers; NaN where nothing came of it."""
-    found = np.full(len(cells), np.nan)
-    for row, cell in enumerate(cells.tolist()):
-        word = str(cell).strip().lower()
-        if word in WORDS:
-            found[row] = WORDS[word]
-        elif word not in UNPLAYED:
-            try:
-                found[row] = float(word)
-            except ValueError:
-                raise TableError(
-                    f"row {row + 1}, column {column}: {cell!r} is no outcome; a number is wanted, "
-                    "or a word such as success and failure, and an empty cell where nothing was "
-                    "tried"
-                ) from None
-    return found
+def _insist_once(what: str, names: Sequence[str]) -> None:
+    """Refuse a name that is there twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise TableError(
+                f"{what} {name!r} is there {names.count(name)} times, and once is wanted; in a "
+                "table with a row for each attempt, name the columns of agents and items"
+            )
+        seen.add(name)
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join([*names[:12], *([f"{len(names) - 12} more"] if len(names) > 12 else [])])
+def _outcomes(cells: npt.NDArray[Any], place: Callable[[int], str]) -> Floats:
+    """Cells as outcomes, of the same shape, with NaN where nothing came of it.
+
+    Args:
+        cells: Numbers or words.
+        place: Where a cell is, by its number.
+    """
+    import pandas as pd
+
+    words = pd.Series(cells.ravel()).astype(str).str.strip().str.lower()
+    unplayed = words.isna() | words.isin(UNPLAYED)
+    numbers = pd.to_numeric(words.mask(unplayed), errors="coerce").fillna(words.map(WORDS))
+    values = np.asarray(numbers, np.float64)
+    for at in np.flatnonzero(~unplayed.to_numpy() & ~np.isfinite(values))[:1].tolist():
+        raise TableError(
+            f"{place(at)}: {cells.flat[at]!r} is no outcome; a number is wanted, or a word such as "
+            "success and failure, and an empty cell where nothing was tried"
+        )
+    return values.reshape(cells.shape)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
+from scipy.stats import rankdata
 
 from animalcat.layouts.checking import items as statistics
-from animalcat.layouts.checking.items import RATE, Z90, Abilities, Tick
+from animalcat.layouts.checking.answers import Responses, responses_in
+from animalcat.layouts.checking.items import RATE, Z90, Abilities, Flags, Tick
 from animalcat.layouts.checking.population import NODES
 from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.checking.scores import Estimate, bootstrap
+from animalcat.layouts.explaining.wording import counted, few_of
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.tables import TableError
@@ -23,15 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Kind: TypeAlias = Literal[
-    "floor", "ceiling", "reversed", "tells little", "twin", "against its demands",
-    "differs by group", "undecided", "tells",
-]  # fmt: skip
 
-LEAST_AGENTS: Final = 3
-"""Fewest agents."""
-LEAST_ITEMS: Final = 3
-"""Fewest items: each is judged by the others."""
+LEAST: Final = 3
+"""Fewest agents, and items: each is judged by the others."""
 HELD_OUT: Final = 10
 """Fewest agents of whom some are held out."""
 PARTS: Final = 5
@@ -40,39 +37,80 @@ EXTREME: Final = 0.02
 """Share of agents on one side, up to which an item is at its floor or ceiling."""
 TOO_MANY: Final = 10_000
 """Agents from which it is not said how many would be enough."""
-FAULTS: Final[Mapping[Kind, str]] = {
-    "floor": "nobody passes",
-    "ceiling": "everybody passes",
-    "reversed": "able agents fail it more often",
-    "tells little": "able agents pass it no more often",
-    "twin": "says what another item says",
-    "against its demands": "far easier or harder than its demands say",
-    "differs by group": "easier for one group of agents of equal ability",
-}
-"""What is wrong with an item, in a few words."""
+NAMED: Final = 4
+"""Names in a sentence."""
+REGRESSION: Final = "regression"
+"""What says what items demand, where no layout does."""
 
 
-@dataclass(frozen=True, eq=False)
-class Responses:
-    """What agents did on items.
+class Finding(NamedTuple):
+    """What is said where something is found, with gaps and forms as `counted` has them.
 
     Attributes:
-        agents: Names of the agents.
-        items: Names of the items.
-        outcomes: (agents, items), 0 to 1; NaN where not played.
-        groups: (agents,): a group of each agent; empty if there are none.
-        demands: (items, demands): what each item demands, NaN where not known.
-        demand_names: Names of the demands.
-        notes: What was left out so far, with counts, in sentences.
+        means: What is wrong with an item, in a few words; empty if nothing is.
+        of_item: The sentence on an item.
+        of_set: The sentence on the whole set; empty if several kinds share one.
     """
 
-    agents: tuple[str, ...]
-    items: tuple[str, ...]
-    outcomes: Floats
-    groups: tuple[str, ...] = ()
-    demands: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    demand_names: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    means: str
+    of_item: str
+    of_set: str = ""
+
+
+_PARTED: Final = "{able:.0f} in 100 able agents pass it, and {weak:.0f} in 100 weak ones"
+FINDINGS: Final[Mapping[str, Finding]] = {
+    "tells": Finding(
+        "",
+        f"{_PARTED}.",
+        "{tells} of {items} items part the agents: able ones pass them more often than outcomes "
+        "shuffled between agents would.",
+    ),
+    "floor": Finding(
+        "nobody passes",
+        "{few} of {agents} agents passed it: among them it tells next to nothing.",
+    ),
+    "ceiling": Finding(
+        "everybody passes",
+        "{few} of {agents} agents failed it: among them it tells next to nothing.",
+        "{n} item[|s] tell[s|] next to nothing among these {agents} agents: {floor} that nearly "
+        "nobody passes, and {ceiling} that nearly everybody does.",
+    ),
+    "reversed": Finding(
+        "able agents fail it more often",
+        f"{_PARTED}: look for a wrong key, or for words that mislead.",
+        "{n} item[|s] [is|are] passed more often by weak agents.",
+    ),
+    "tells little": Finding(
+        "able agents pass it no more often",
+        f"{_PARTED}: it tells little of what the others measure.",
+        "{n} item[|s] [is|are] passed by weak agents hardly less often than by able ones.",
+    ),
+    "undecided": Finding(
+        "",
+        f"It seems that {_PARTED}: {{more}}.",
+        "{n} item[|s] cannot be judged by {agents} agents{sure}.",
+    ),
+    "twin": Finding(
+        "says what another item says",
+        "Who passes it passes {twins} too, beyond what ability explains: together they tell little "
+        "more than one.",
+        "{n} items stand in {groups_of_twins}: {spare} of them could be left out with little loss.",
+    ),
+    "against its demands": Finding(
+        "far easier or harder than its demands say",
+        "It is far {than} than its demands say (by {by:.1f} logits): a level is wrong, or a demand "
+        "is missing.",
+        "{n} item[|s] contradict[s|] the demands{explained}.",
+    ),
+    "differs by group": Finding(
+        "easier for one group of agents of equal ability",
+        "At equal ability group {best} finds it easier than group {worst} (by {gap:.1f} logits).",
+        "{n} item[|s] differ[s|] between agents of equal ability of the groups {groups}.",
+    ),
+}
+"""What may be found, in the order in which it is said of an item."""
+FAULTS: Final = {kind: finding.means for kind, finding in FINDINGS.items() if finding.means}
+"""What is wrong with an item, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +140,17 @@ class ItemReport:
     able: float | None
     weak: float | None
     discrimination: Estimate | None
-    kinds: tuple[Kind, ...]
+    kinds: tuple[str, ...]
     more_agents: int | None
     beyond_demands: float | None
     differences: Mapping[str, float]
     twins: tuple[str, ...]
-    sentence: str
+    sentence: str = ""
 
     @property
-    def faulty(self) -> bool:
-        """Whether something is wrong with it."""
-        return any(kind in FAULTS for kind in self.kinds)
+    def faults(self) -> list[str]:
+        """What is wrong with it."""
+        return [kind for kind in self.kinds if kind in FAULTS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +172,6 @@ class ShortFormReport:
     agents: int
 
 
-@dataclass(frozen=True, slots=True)
-class DemandWeight:
-    """By how many logits items are harder per unit of a demand, with the 90 % interval."""
-
-    demand: str
-    harder: Estimate
-
-
 @dataclass(frozen=True, eq=False)
 class Clinic:
     """What is found about items.
@@ -154,7 +184,7 @@ class Clinic:
         standard_error: That of an ability by all items.
         estimates: (agents,): estimated abilities.
         twins: Groups of items of which each is the twin of another.
-        demands: What demands explain; empty if there are none.
+        demands: By demand, logits by which items are harder per unit; empty if there are none.
         explained: Share of the differences in difficulty that demands explain; None if there are
             none.
         by: What says what items demand: "regression", or a layout's name.
@@ -172,49 +202,31 @@ class Clinic:
     standard_error: Floats
     estimates: Floats
     twins: tuple[tuple[str, ...], ...]
-    demands: tuple[DemandWeight, ...]
+    demands: Mapping[str, Estimate]
     explained: float | None
     by: str
     groups: tuple[str, ...]
     short: ShortFormReport | None
     all_sure: int | None
-    sentences: tuple[str, ...]
-    notes: tuple[str, ...]
+    sentences: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def faulty(self) -> tuple[ItemReport, ...]:
         """The items with which something is wrong."""
-        return tuple(item for item in self.items if item.faulty)
+        return tuple(item for item in self.items if item.faults)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""
-        return {
-            "agents": self.agents,
-            "false_alarm_rate": RATE,
-            "reliability": self.reliability,
-            "sentences": list(self.sentences),
-            "items": [
-                asdict(item) | {"differences": dict(item.differences)} for item in self.items
-            ],
-            "twins": [list(names) for names in self.twins],
-            "by": self.by,
-            "explained": self.explained,
-            "demands": [asdict(one) for one in self.demands],
-            "groups": list(self.groups),
-            "short_form": None if self.short is None else asdict(self.short),
-            "standard_error": [
-                {"ability": float(a), "standard_error": float(s)}
-                for a, s in zip(self.ability, self.standard_error, strict=True)
-            ],
-            "agents_for_nine_in_ten": self.all_sure,
-            "notes": list(self.notes),
-        }
+        arrays = ("ability", "standard_error", "estimates")
+        as_lists = {name: getattr(self, name).tolist() for name in arrays}
+        return {"false_alarm_rate": RATE, **asdict(self), **as_lists}
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each item."""
         import pandas as pd
 
-        return pd.DataFrame([_row(item) for item in self.items])
+        return pd.json_normalize([asdict(item) for item in self.items])
 
 
 def clinic(
@@ -229,8 +241,10 @@ def clinic(
 ) -> Clinic:
     """Examine items by what agents did on them.
 
-    Every alarm is one of many tests, and of the alarms of each kind `RATE` are false (Benjamini and
-    Hochberg 1995). What each item is compared with is in `animalcat.layouts.checking.items`.
+    Every alarm is one of many tests. Of the alarms of each kind `RATE` are false (Benjamini and
+    Hochberg 1995), and of differences between groups there is none with the probability 1 - `RATE`
+    where there are no differences. What each item is compared with is in
+    `animalcat.layouts.checking.items`.
 
     Args:
         responses: A table with a row for each agent, named by its index, and a column for each
@@ -247,98 +261,9 @@ def clinic(
     Raises:
         TableError: The table has too few agents or items, or nothing differs in it.
     """
-    given = responses if isinstance(responses, Responses) else of_frame(responses, demands, groups)
-    return _Examination(given, layout, length, seed, tick).report()
-
-
-def of_frame(
-    frame: pd.DataFrame, demands: pd.DataFrame | None, groups: Mapping[str, str] | None
-) -> Responses:
-    """Responses from tables.
-
-    Raises:
-        TableError: A cell is no number from 0 to 1, a name is there twice, or an item has no
-            demands.
-    """
-    import pandas as pd
-
-    agents, items = [*map(str, frame.index)], [*map(str, frame.columns)]
-    for what, names in (("agent", agents), ("item", items)):
-        if twice := [name for name in names if names.count(name) > 1][:1]:
-            raise TableError(f"{what} {twice[0]!r} is there {names.count(twice[0])} times")
-    numbers = frame.apply(pd.to_numeric, errors="coerce")
-    if wrong := np.argwhere((numbers.isna() & frame.notna()).to_numpy()).tolist():
-        row, column = wrong[0]
-        cell = frame.iat[row, column]
-        raise TableError(f"agent {agents[row]}, item {items[column]}: {cell!r} is no number")
-    values = np.empty((len(items), 0))
-    names: list[str] = []
-    if demands is not None:
-        names = [*map(str, demands.columns)]
-        table = demands.set_axis(pd.Index([*map(str, demands.index)]), axis=0)
-        values = table.reindex(items).to_numpy(np.float64)
-    own = tuple(str((groups or {}).get(agent, "")) for agent in agents)
-    outcomes = numbers.to_numpy(np.float64)
-    return Responses(
-        tuple(agents), tuple(items), outcomes, own if groups else (), values, tuple(names)
-    )
-
-
-def checked(given: Responses) -> tuple[Responses, list[str]]:
-    """Leave out agents and items without outcomes, and refuse what cannot be examined.
-
-    Raises:
-        TableError: There are too few agents or items, an outcome is not from 0 to 1, or all are
-            equal.
-    """
-    notes = list(given.notes)
-    y = given.outcomes
-    wrong = np.argwhere(np.isfinite(y) & ((y < 0.0) | (y > 1.0)))
-    if len(wrong):
-        row, column = wrong[0].tolist()
-        raise TableError(
-            f"agent {given.agents[row]}, item {given.items[column]}: {y[row, column]:g} is not "
-            "from 0 to 1; say from which mark on a number is a success (--pass-mark, --pass-marks)"
-        )
-    there = np.isfinite(y)
-    rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
-    for what, lost in (("agent", len(y) - len(rows)), ("item", y.shape[1] - len(columns))):
-        if lost:
-            notes.append(f"{_count(lost, what)} without any outcome {_is(lost)} left out.")
-    y = y[np.ix_(rows, columns)]
-    if len(rows) < LEAST_AGENTS:
-        raise TableError(
-            f"there {_is(len(rows))} {_count(len(rows), 'agent')} with outcomes, and "
-            f"{LEAST_AGENTS} are needed: what an item tells is how it parts agents"
-        )
-    if len(columns) < LEAST_ITEMS:
-        raise TableError(
-            f"there {_is(len(columns))} {_count(len(columns), 'item')} with outcomes, and "
-            f"{LEAST_ITEMS} are needed: each item is judged by what the others say of agents"
-        )
-    if np.nanmax(y) == np.nanmin(y):
-        raise TableError(
-            f"all outcomes are {np.nanmax(y):g}: nothing parts the agents, so nothing can be said "
-            "of the items"
-        )
-    empty = int((~np.isfinite(y)).sum())
-    if empty:
-        notes.append(f"{empty} of {y.size} cells are empty: they count as not played.")
-    between = int(((y > 0.0) & (y < 1.0)).sum())
-    if between:
-        notes.append(
-            f"{between} outcomes are between 0 and 1: each counts as so much of a success and of a "
-            "failure, so precision is rather understated."
-        )
-    kept = Responses(
-        tuple(given.agents[i] for i in rows),
-        tuple(given.items[i] for i in columns),
-        y,
-        tuple(given.groups[i] for i in rows) if given.groups else (),
-        given.demands[columns] if given.demand_names else np.empty((len(columns), 0)),
-        given.demand_names,
-    )
-    return kept, notes
+    if not isinstance(responses, Responses):
+        responses = responses_in(responses, demands, groups)
+    return _Examination(responses, layout, length, seed, tick).report()
 
 
 class _Examination:
@@ -347,358 +272,320 @@ class _Examination:
     def __init__(
         self, given: Responses, layout: Layout | None, length: int | None, seed: int, tick: Tick
     ) -> None:
-        self.given, self.notes = checked(given)
+        self.notes = list(given.notes)
+        self.given = self._checked(given)
         self.layout, self.seed, self.tick = layout, seed, tick
-        self.y = self.given.outcomes
-        count = len(self.given.items)
-        self.length = max(2, round(count / 3)) if length is None else length
-        if not 1 <= self.length <= count:
-            raise TableError(f"a short form of {self.length} items: there are {count}")
+        self.y, self.items = self.given.outcomes, self.given.items
+        self.length = max(2, round(len(self.items) / 3)) if length is None else length
+        if not 1 <= self.length <= len(self.items):
+            raise TableError(f"a short form of {self.length} items: there are {len(self.items)}")
         tick("fitting the population", 0, 1)
-        self.model = statistics.fit_population(self.given.items, self.y)
+        self.model = statistics.fit_population(self.items, self.y)
         self.known = Abilities.of(self.model, self.y)
         self.found = statistics.discriminations(self.known, seed, tick)
-        self.played = np.isfinite(self.y).sum(axis=0)
+
+    def _note(self, number: int, words: str, **gaps: object) -> None:
+        """Note in words what concerns so many, if there are any."""
+        if number:
+            self.notes.append(counted(words, number, **gaps))
+
+    def _checked(self, given: Responses) -> Responses:
+        """Leave out agents and items without outcomes, and refuse what cannot be examined."""
+        there = np.isfinite(given.outcomes)
+        for row, column in np.argwhere(there & (abs(given.outcomes - 0.5) > 0.5))[:1].tolist():
+            raise TableError(
+                f"agent {given.agents[row]}, item {given.items[column]}: "
+                f"{given.outcomes[row, column]:g} is not from 0 to 1; say from which mark on a "
+                "number is a success (--pass-mark, --pass-marks)"
+            )
+        rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
+        for what, kept, of, why in (
+            ("agent", rows, given.agents, "what an item tells is how it parts agents"),
+            ("item", columns, given.items, "each item is judged by what the others say of agents"),
+        ):
+            lost = len(of) - len(kept)
+            self._note(lost, f"{{n}} {what}[|s] without any outcome [is|are] left out.")
+            if len(kept) < LEAST:
+                words = f"there [is|are] {{n}} {what}[|s] with outcomes, and {LEAST} are needed: "
+                raise TableError(counted(words, len(kept)) + why)
+        y = given.outcomes[np.ix_(rows, columns)]
+        if np.nanmax(y) == np.nanmin(y):
+            raise TableError(
+                f"all outcomes are {np.nanmax(y):g}: nothing parts the agents, so nothing can be "
+                "said of the items"
+            )
+        empty, between = int(np.isnan(y).sum()), int(((y > 0.0) & (y < 1.0)).sum())
+        self._note(empty, f"{{n}} of {y.size} cells are empty: they count as not played.")
+        self._note(
+            between,
+            "{n} outcomes are between 0 and 1: each counts as so much of a success and of a "
+            "failure, so precision is rather understated.",
+        )
+        return Responses(
+            tuple(given.agents[i] for i in rows),
+            tuple(given.items[i] for i in columns),
+            y,
+            tuple(given.groups[i] for i in rows) if given.groups else (),
+            given.demands[columns] if given.demand_names else np.empty((len(columns), 0)),
+            given.demand_names,
+        )
 
     def report(self) -> Clinic:
         """Put everything together."""
-        found = self.found
-        passed = np.nanmean(self.y, axis=0)
+        found, agents = self.found, len(self.y)
+        played = np.isfinite(self.y).sum(axis=0)
         sides = np.stack([np.nansum(self.y, axis=0), np.nansum(1.0 - self.y, axis=0)])
-        floor, ceiling = sides <= EXTREME * self.played
+        floor, ceiling = sides <= EXTREME * played
         told = ~(floor | ceiling)
-
-        def alarmed(p: Floats) -> npt.NDArray[np.bool_]:
-            return statistics.false_discovery(np.where(told, p, np.nan)) & told
-
-        falls, rises = alarmed(found.falls), alarmed(found.rises)
-        told_yet = falls | rises
-        little = alarmed(np.where(told_yet, np.nan, found.little))
-        pairs, looked = statistics.twins(self.known, self.seed, self.tick)
-        if looked < len(told):
-            self.notes.append(
-                f"{_count(len(told) - looked, 'item')} with fewer than {statistics.LEAST_SIDE} "
-                "successes or failures could not be looked at for twins."
-            )
-        clusters = _clusters([(pair.one, pair.other) for pair in pairs])
-        against = self._against(told)
+        falls = statistics.false_discovery(np.where(told, found.falls, np.nan))
+        rises = statistics.false_discovery(np.where(told, found.rises, np.nan))
+        sure = falls | rises
+        little = statistics.false_discovery(np.where(told & ~sure, found.little, np.nan))
+        undecided = told & ~(sure | little)
+        twins = self._twins()
+        by, against = self._against(told)
         unequal = self._unequal()
-        undecided = told & ~(falls | little | rises)
         wanted = np.full(len(told), np.nan)
         if undecided.any():
             wanted = statistics.agents_wanted(self.known, found, undecided, self.seed)
+        holds = {
+            "tells": rises,
+            "floor": floor,
+            "ceiling": ceiling & ~floor,
+            "reversed": falls,
+            "tells little": little,
+            "undecided": undecided,
+            "twin": np.array([len(group) > 1 for group in twins]),
+            "against its demands": against.alarms,
+            "differs by group": unequal.alarms,
+        }
         reports: list[ItemReport] = []
-        for i, name in enumerate(self.given.items):
-            mates = next((group for group in clusters if i in group), ())
-            left = None if against is None else float(against.left[i])
-            kinds = [
-                kind
-                for kind, holds in (
-                    ("floor", floor[i]),
-                    ("ceiling", ceiling[i] and not floor[i]),
-                    ("reversed", falls[i]),
-                    ("tells little", little[i]),
-                    ("twin", bool(mates)),
-                    ("against its demands", against is not None and against.alarms[i]),
-                    ("differs by group", unequal is not None and unequal.alarms[i]),
-                    ("undecided", undecided[i]),
-                    ("tells", rises[i]),
-                )
-                if holds
-            ]
-            slope, error = float(found.slope[i]), float(found.error[i])
-            open_yet = undecided[i] and slope <= Z90 * error
-            more = _more(wanted[i], len(self.y)) if open_yet else None
+        for i, name in enumerate(self.items):
+            slope, ease, reach = found.slope[i], found.ease[i], Z90 * found.error[i]
+            ends = (float(slope), float(slope - reach), float(slope + reach))
+            effects = zip(unequal.groups[1:], unequal.effects[i].tolist(), strict=True)
             one = ItemReport(
-                name,
-                int(self.played[i]),
-                float(passed[i]),
-                float(expit(found.ease[i] + slope)) if told[i] else None,
-                float(expit(found.ease[i] - slope)) if told[i] else None,
-                Estimate(slope, slope - Z90 * error, slope + Z90 * error) if told[i] else None,
-                tuple(kinds),  # pyright: ignore[reportArgumentType]
-                more,
-                None if left is None or left != left else left,
-                {}
-                if unequal is None or np.isnan(unequal.effects[i]).any()
-                else dict(zip(unequal.groups[1:], unequal.effects[i].tolist(), strict=True)),
-                tuple(self.given.items[j] for j in mates if j != i),
-                "",
+                item=name,
+                agents=int(played[i]),
+                passed=float(np.nanmean(self.y[:, i])),
+                able=float(expit(ease + slope)) if told[i] else None,
+                weak=float(expit(ease - slope)) if told[i] else None,
+                discrimination=Estimate(*ends) if told[i] else None,
+                kinds=tuple(kind for kind, which in holds.items() if which[i]),
+                more_agents=_more(wanted[i], agents) if undecided[i] and slope <= reach else None,
+                beyond_demands=float(against.left[i]) if np.isfinite(against.left[i]) else None,
+                differences={group: gap for group, gap in effects if np.isfinite(gap)},
+                twins=tuple(self.items[j] for j in twins[i] if j != i),
             )
-            words = " ".join(self._words(one, unequal, sides[:, i]))
-            reports.append(replace(one, sentence=words))
-        short = self._short()
-        share = self.known.share()
-        error = 1.0 / np.sqrt(1.0 + statistics.information(self.model).sum(axis=0))
-        decided = np.where(rises | falls | little, len(self.y), wanted)[told]
-        sure = None
-        if undecided.any() and np.isfinite(decided).mean() >= 0.9:
-            sure = int(
-                np.quantile(np.where(np.isfinite(decided), decided, np.inf), 0.9, method="higher")
-            )
-            sure = sure if sure <= TOO_MANY else None
-        twin_names = tuple(tuple(self.given.items[i] for i in group) for group in clusters)
-        weights = (
-            ()
-            if against is None
-            else tuple(
-                DemandWeight(name, Estimate(*values)) for name, values in against.weights.items()
-            )
-        )
+            said = _words(one, unequal.groups[:1], float(sides[:, i].min()))
+            reports.append(replace(one, sentence=said))
         made = Clinic(
-            len(self.y), tuple(reports), statistics.reliability(self.known), NODES, error,
-            share @ NODES, twin_names, weights,
-            None if against is None or self.layout is not None else against.explained,
-            "" if against is None else "regression" if self.layout is None else self.layout.name,
-            () if unequal is None else unequal.groups, short, sure, (), (),
-        )  # fmt: skip
-        said = tuple(_summary(made))
-        return replace(made, sentences=said, notes=tuple(self.notes))
+            agents=agents,
+            items=tuple(reports),
+            reliability=statistics.reliability(self.known),
+            ability=NODES,
+            standard_error=1.0 / np.sqrt(1.0 + statistics.information(self.model).sum(axis=0)),
+            estimates=self.known.share() @ NODES,
+            twins=tuple(
+                tuple(self.items[j] for j in group)
+                for group in sorted({group for group in twins if len(group) > 1})
+            ),
+            demands=against.weights,
+            explained=against.explained if by == REGRESSION else None,
+            by=by,
+            groups=unequal.groups,
+            short=self._short(),
+            all_sure=_all_sure(np.where(undecided, wanted, agents)[told], agents),
+        )
+        return replace(made, sentences=tuple(_summary(made)), notes=tuple(self.notes))
 
-    def _against(self, told: npt.NDArray[np.bool_]) -> statistics.Contradictions | None:
-        """Items beside their demands, by a layout or by regression."""
-        if not self.given.demand_names:
-            if self.layout is not None:
+    def _twins(self) -> list[tuple[int, ...]]:
+        """For each item, itself with its twins and their twins."""
+        pairs, looked = statistics.twins(self.known, self.seed, self.tick)
+        group = np.arange(len(self.items))
+        words = "{n} item[|s] with fewer than {least} successes or failures could not be looked at "
+        self._note(len(group) - looked, f"{words}for twins.", least=statistics.LEAST_SIDE)
+        for one, other in pairs.tolist():
+            group[group == group[other]] = group[one]
+        return [tuple(np.flatnonzero(group == own).tolist()) for own in group]
+
+    def _against(self, told: Flags) -> tuple[str, statistics.Contradictions]:
+        """Items beside their demands, and what says what they demand; empty if nothing does."""
+        names = list(self.given.demand_names)
+        unknown = np.full(len(told), np.nan)
+        nothing = "", statistics.Contradictions(unknown, np.zeros(len(told), bool), 0.0, {})
+        if self.layout is not None:
+            if not names:
                 raise TableError(
                     f"layout {self.layout.name} takes the demands of the items, and there are none"
                 )
-            return None
-        if self.layout is not None:
             ease, error = self._beyond_layout(self.layout)
-            demands, names = np.empty((len(told), 0)), list[str]()
-        else:
-            ease, error = self.found.ease, self.found.ease_error
+            by, demands, names = self.layout.name, np.empty((len(told), 0)), list[str]()
+        elif names:
+            by, ease, error = REGRESSION, self.found.ease, self.found.ease_error
             demands, names = self._independent()
+        else:
+            return nothing
         ease = np.where(told, ease, np.nan)
         usable = np.isfinite(ease) & np.isfinite(demands).all(axis=1)
         lost = int((np.isfinite(ease) & ~usable).sum())
-        if lost:
-            self.notes.append(
-                f"{_count(lost, 'item')} with an unknown demand {_is(lost)} not compared with "
-                "demands."
-            )
+        self._note(lost, "{n} item[|s] with an unknown demand [is|are] not compared with demands.")
         if usable.sum() < len(names) + 6:
             self.notes.append(
                 f"Demands are not looked at: {int(usable.sum())} items have them all and are "
                 f"neither at floor nor ceiling, and {len(names) + 6} are needed."
             )
-            return None
-        return statistics.contradictions(ease, error, demands, names)
+            return nothing
+        return by, statistics.contradictions(ease, error, demands, names)
 
     def _independent(self) -> tuple[Floats, list[str]]:
         """The demands that vary and are no sum of those before; the others are noted."""
-        values, kept = self.given.demands, list[int]()
+        values, names = self.given.demands, self.given.demand_names
         known = values[np.isfinite(values).all(axis=1)]
-        lost: list[str] = []
-        for k, name in enumerate(self.given.demand_names):
-            wide = known[:, [*kept, k]]
-            wide = np.column_stack(
-                [np.ones(len(known)), (wide - wide.mean(0)) / (wide.std(0) + 1e-12)]
-            )
-            if len(known) and np.linalg.matrix_rank(wide, tol=1e-6) == wide.shape[1]:
+        known = (known - known.mean(axis=0)) / (known.std(axis=0) + 1e-12) if len(known) else known
+        kept: list[int] = []
+        for k in range(len(names)):
+            if np.linalg.matrix_rank(known[:, [*kept, k]], tol=1e-6) == len(kept) + 1:
                 kept.append(k)
-            else:
-                lost.append(name)
-        if lost:
-            self.notes.append(
-                f"{_count(len(lost), 'demand')} that {'is' if len(lost) == 1 else 'are'} constant "
-                f"or follow{'s' * (len(lost) == 1)} from others {_is(len(lost))} left out: "
-                f"{_few(lost)}."
-            )
-        return values[:, kept], [self.given.demand_names[k] for k in kept]
+        lost = [name for k, name in enumerate(names) if k not in kept]
+        self._note(
+            len(lost),
+            "{n} demand[|s] that [is|are] constant or follow[s|] from others [is|are] left out: "
+            "{names}.",
+            names=few_of(lost, NAMED) if lost else "",
+        )
+        return values[:, kept], [names[k] for k in kept]
 
     def _beyond_layout(self, layout: Layout) -> tuple[Floats, Floats]:
         """Logits by which items are easier than a layout, fitted to each agent, says."""
-        table = Instances(self.given.demand_names, self.given.demands, (), self.given.items)
+        table = Instances(self.given.demand_names, self.given.demands, (), self.items)
         covered = table.covered(layout)
-        if gaps := len(table) - len(covered.rows):
-            self.notes.append(
-                f"{_count(gaps, 'item')} {_is(gaps)} not described by layout {layout.name} and not "
-                f"compared with it: {covered.gaps}."
-            )
         if not covered.rows:
             raise TableError(f"layout {layout.name} covers none of the items: {covered.gaps}")
+        self._note(
+            len(table) - len(covered.rows),
+            "{n} item[|s] [is|are] not described by layout {name}, nor compared with it: {gaps}.",
+            name=layout.name,
+            gaps=covered.gaps,
+        )
         rows = np.array(covered.rows)
         predicted = np.full(self.y.shape, np.nan)
         for agent, outcomes in enumerate(self.y):
             self.tick(f"fitting layout {layout.name}", agent, len(self.y))
             own = np.flatnonzero(np.isfinite(outcomes[rows]))
             if len(own):
-                fitted = LayoutAssessor(layout, self.seed, by="live").fit(
-                    covered.instances.rows(own), outcomes[rows][own]
-                )
-                predicted[agent, rows[own]] = fitted.predict(covered.instances.rows(own))
+                assessor = LayoutAssessor(layout, self.seed, by="live")
+                played = covered.instances.rows(own)
+                fitted = assessor.fit(played, outcomes[rows][own])
+                predicted[agent, rows[own]] = fitted.predict(played)
         return statistics.ease_beyond(self.y, np.clip(predicted, 1e-4, 1.0 - 1e-4))
 
-    def _unequal(self) -> statistics.Differences | None:
+    def _unequal(self) -> statistics.Differences:
         """Groups of agents compared, as far as they are large enough."""
-        groups = self.given.groups
-        if not groups:
-            return None
-        sizes = {name: groups.count(name) for name in sorted(set(groups)) if name}
-        large = [name for name, size in sizes.items() if size >= statistics.LEAST_GROUP]
+        groups, least = self.given.groups, statistics.LEAST_GROUP
+        sizes = {name: groups.count(name) for name in sorted({*groups} - {""})}
+        large = [name for name, size in sizes.items() if size >= least]
         for name, size in sizes.items():
             if name not in large:
-                self.notes.append(
-                    f"Group {name} is not compared: it has {_count(size, 'agent')}, and "
-                    f"{statistics.LEAST_GROUP} are needed."
-                )
-        if nameless := groups.count(""):
-            self.notes.append(
-                f"{_count(nameless, 'agent')} without a group {_is(nameless)} not compared."
-            )
+                words = "Group {name} is not compared: it has {n} agent[|s], and {least} are "
+                self._note(size, f"{words}needed.", name=name, least=least)
+        self._note(groups.count(""), "{n} agent[|s] without a group [is|are] not compared.")
         if len(large) < 2:
-            self.notes.append("Groups are not compared: two that are large enough are needed.")
-            return None
-        chosen = [i for i, name in enumerate(groups) if name in large]
-        own = [groups[i] for i in chosen]
-        return statistics.differences(self.model, self.y[chosen], own, large, self.tick)
+            if groups:
+                self.notes.append("Groups are not compared: two that are large enough are needed.")
+            count = len(self.items)
+            return statistics.Differences((), np.empty((count, 0)), np.zeros(count, bool))
+        rows = [i for i, name in enumerate(groups) if name in large]
+        own = [groups[i] for i in rows]
+        return statistics.differences(self.model, self.y[rows], own, large, self.seed, self.tick)
 
     def _short(self) -> ShortFormReport | None:
         if len(self.y) < HELD_OUT:
-            self.notes.append(
-                f"There is no short form: of {_count(len(self.y), 'agent')} none can be held out, "
-                f"and {HELD_OUT} are needed."
-            )
+            words = "There is no short form: of {n} agents none can be held out, and {least} are "
+            self._note(len(self.y), f"{words}needed.", least=HELD_OUT)
             return None
         made = statistics.shortened(self.y, self.length, self.seed, PARTS, self.tick)
-        full, own = made.full, made.predicted
-        off, spare = np.abs(own - full), made.at_random
-        zero = np.zeros(len(full))
-
-        def mean(a: Floats, b: Floats) -> float:
-            return float(np.mean(a - b))
-
+        zero, varies = np.zeros(len(self.y)), np.ptp(made.predicted) and np.ptp(made.full)
+        ranks = np.array([rankdata(one) for one in (made.predicted, made.full)])
         return ShortFormReport(
-            tuple(self.given.items[i] for i in made.chosen),
-            bootstrap(mean, off, zero, self.seed),
-            bootstrap(mean, spare, zero, self.seed),
-            _spearman(own, full),
-            len(full),
+            tuple(self.items[i] for i in made.chosen),
+            bootstrap(_off, made.predicted, made.full, self.seed),
+            bootstrap(_off, made.at_random, zero, self.seed),
+            float(np.corrcoef(ranks)[0, 1]) if varies else float("nan"),
+            len(self.y),
         )
 
-    def _words(
-        self, item: ItemReport, unequal: statistics.Differences | None, sides: Floats
-    ) -> list[str]:
-        """What is found about an item, a sentence a kind."""
-        said: list[str] = []
-        able, weak = (f"{100 * (one or 0.0):.0f}" for one in (item.able, item.weak))
-        parted = f"{able} in 100 able agents pass it, and {weak} in 100 weak ones"
-        for kind in item.kinds:
-            match kind:
-                case "floor" | "ceiling":
-                    few = float(sides[0 if kind == "floor" else 1])
-                    who = "None" if few == 0.0 else f"Only {few:.3g}"
-                    done = "passed" if kind == "floor" else "failed"
-                    said.append(
-                        f"{who} of {item.agents} agents {done} it: among them it tells next to "
-                        "nothing."
-                    )
-                case "reversed":
-                    said.append(f"{parted}: look for a wrong key, or for words that mislead.")
-                case "tells little":
-                    said.append(f"{parted}: it tells little of what the others measure.")
-                case "twin":
-                    said.append(
-                        f"Who passes it passes {_few(item.twins)} too, beyond what ability "
-                        "explains: together they tell little more than one."
-                    )
-                case "against its demands":
-                    left = item.beyond_demands or 0.0
-                    said.append(
-                        f"It is far {'easier' if left > 0 else 'harder'} than its demands say (by "
-                        f"{abs(left):.1f} logits): a level is wrong, or a demand is missing."
-                    )
-                case "differs by group":
-                    assert unequal is not None
-                    every = {unequal.groups[0]: 0.0, **item.differences}
-                    best, worst = (
-                        max(every, key=every.__getitem__),
-                        min(every, key=every.__getitem__),
-                    )
-                    said.append(
-                        f"At equal ability group {best} finds it easier than group {worst} (by "
-                        f"{every[best] - every[worst]:.1f} logits)."
-                    )
-                case "undecided":
-                    at = item.discrimination
-                    more = (
-                        f"about {item.more_agents} more agents would be enough to be sure"
-                        if item.more_agents is not None
-                        else "among so many items this may be chance"
-                        if at is not None and at.low > 0.0
-                        else "no useful number of agents would be enough to be sure"
-                    )
-                    said.append(f"It seems that {parted}: {more}.")
-                case "tells":
-                    said.append(f"{parted}.")
-        return said
+
+def _off(predicted: Floats, true: Floats) -> float:
+    return float(np.abs(predicted - true).mean())
+
+
+def _words(item: ItemReport, reference: tuple[str, ...], side: float) -> str:
+    """What is found about an item, a sentence a kind."""
+    more = "no useful number of agents would be enough to be sure"
+    if item.more_agents is not None:
+        more = f"about {item.more_agents} more agents would be enough to be sure"
+    elif item.discrimination is not None and item.discrimination.low > 0.0:
+        more = "among so many items this may be chance"
+    left, eases = item.beyond_demands or 0.0, dict.fromkeys(reference, 0.0) | {**item.differences}
+    worst, *_, best = sorted(eases, key=eases.__getitem__) if len(eases) > 1 else ("", "")
+    gaps = {
+        "agents": item.agents,
+        "few": "None" if side == 0.0 else f"Only {side:.3g}",
+        "able": 100.0 * (item.able or 0.0),
+        "weak": 100.0 * (item.weak or 0.0),
+        "twins": few_of(item.twins, NAMED) if item.twins else "",
+        "than": "easier" if left > 0.0 else "harder",
+        "by": abs(left),
+        "best": best,
+        "worst": worst,
+        "gap": eases.get(best, 0.0) - eases.get(worst, 0.0),
+        "more": more,
+    }
+    return " ".join(FINDINGS[kind].of_item.format(**gaps) for kind in item.kinds)
 
 
 def _summary(made: Clinic) -> list[str]:
     """The findings on the whole set, a sentence each."""
-    items, of = made.items, len(made.items)
-    kinds: tuple[Kind, ...] = (*FAULTS, "undecided", "tells")
-    count = {kind: sum(kind in item.kinds for item in items) for kind in kinds}
+    count = {kind: sum(kind in item.kinds for item in made.items) for kind in FINDINGS}
+    number = count | {"ceiling": count["floor"] + count["ceiling"]}
+    always = {"tells", *(["against its demands"] if made.by else [])}
+    always |= {"differs by group"} if made.groups else set()
+    explained = f" as layout {made.by} weighs them"
+    if made.explained is not None:
+        share = f"{100 * made.explained:.0f} % of the differences in difficulty"
+        explained = f", which explain {share}"
+    gaps = {
+        "agents": made.agents,
+        "items": len(made.items),
+        "floor": count["floor"],
+        "ceiling": count["ceiling"],
+        "tells": count["tells"],
+        "groups_of_twins": counted("{n} group[|s] of twins", len(made.twins)),
+        "spare": sum(map(len, made.twins)) - len(made.twins),
+        "explained": explained,
+        "groups": few_of(made.groups, NAMED) if made.groups else "",
+        "sure": f"; with {made.all_sure} agents in all, 9 in 10 items would be decided"
+        if made.all_sure
+        else "",
+    }
     said = [
-        f"{count['tells']} of {of} items part the agents: able ones pass them more often than "
-        "outcomes shuffled between agents would."
+        counted(finding.of_set, number[kind] or 1, n=number[kind] or "No", **gaps)
+        for kind, finding in FINDINGS.items()
+        if finding.of_set and (number[kind] or kind in always)
     ]
-    if nothing := count["floor"] + count["ceiling"]:
-        said.append(
-            f"{_count(nothing, 'item')} tell{'s' * (nothing == 1)} next to nothing among these "
-            f"{made.agents} agents: {count['floor']} that nearly nobody passes, and "
-            f"{count['ceiling']} that nearly everybody does."
-        )
-    if nothing := count["tells little"]:
-        said.append(
-            f"{_count(nothing, 'item')} {_is(nothing)} passed by weak agents hardly less often "
-            "than by able ones."
-        )
-    if wrong := count["reversed"]:
-        said.append(f"{_count(wrong, 'item')} {_is(wrong)} passed more often by weak agents.")
-    if unsure := count["undecided"]:
-        sure = (
-            f"; with {made.all_sure} agents in all, 9 in 10 items would be decided"
-            if made.all_sure
-            else ""
-        )
-        said.append(f"{_count(unsure, 'item')} cannot be judged by {made.agents} agents{sure}.")
-    if made.twins:
-        spare = sum(map(len, made.twins)) - len(made.twins)
-        said.append(
-            f"{count['twin']} items stand in {_count(len(made.twins), 'group')} of twins: {spare} "
-            "of them could be left out with little loss."
-        )
-    if made.by:
-        against = count["against its demands"]
-        said.append(
-            f"{_some(against, 'item')} contradict{'s' * (against < 2)} the demands"
-            + (
-                f" as layout {made.by} weighs them."
-                if made.explained is None
-                else f", which explain {100 * made.explained:.0f} % of the differences in "
-                "difficulty."
-            )
-        )
-    if made.groups:
-        unequal = count["differs by group"]
-        said.append(
-            f"{_some(unequal, 'item')} differ{'s' * (unequal < 2)} between agents of equal ability "
-            f"of the groups {_few(made.groups)}."
-        )
     order = 0.5 + float(np.arcsin(np.sqrt(made.reliability))) / np.pi
     said.append(
         f"The whole set can at best tell with a reliability of {made.reliability:.2f}: two of "
         f"these agents, drawn at random, are put in the right order {100 * order:.0f} times in 100."
     )
     if short := made.short:
+        error, spare = short.error, short.at_random.value
+        end = "." if error.high < spare else ", so it is no better."
         said.append(
             f"A short form of {len(short.items)} items misses the share of all items passed by "
-            f"{short.error.value:.3f} ({short.error.low:.3f} to {short.error.high:.3f}) on "
-            f"average, on agents that did not choose it; {len(short.items)} random items by "
-            f"{short.at_random.value:.3f}"
-            + ("." if short.error.high < short.at_random.value else ", so it is no better.")
+            f"{error.value:.3f} ({error.low:.3f} to {error.high:.3f}) on average, on agents that "
+            f"did not choose it; {len(short.items)} random items by {spare:.3f}{end}"
         )
     said.append(
         f"Of the alarms of each kind, {100 * RATE:.0f} in 100 are false (Benjamini and Hochberg)."
@@ -706,59 +593,17 @@ def _summary(made: Clinic) -> list[str]:
     return said
 
 
-def _some(number: int, what: str) -> str:
-    return _count(number, what) if number else f"No {what}"
-
-
-def _row(item: ItemReport) -> dict[str, Any]:
-    at = item.discrimination
-    return {
-        "item": item.item,
-        "agents": item.agents,
-        "passed": item.passed,
-        "discrimination": None if at is None else at.value,
-        "low": None if at is None else at.low,
-        "high": None if at is None else at.high,
-        "found": ", ".join(item.kinds),
-        "more_agents": item.more_agents,
-        "beyond_demands": item.beyond_demands,
-        "twins": ", ".join(item.twins),
-        "sentence": item.sentence,
-    }
+def _all_sure(wanted: Floats, agents: int) -> int | None:
+    """Agents with which 9 in 10 items are decided; None if all are, or if too many are needed."""
+    if not (wanted != agents).any():
+        return None
+    most = np.quantile(np.nan_to_num(wanted, nan=np.inf), 0.9, method="higher")
+    return int(most) if most <= TOO_MANY else None
 
 
 def _more(wanted: float, agents: int) -> int | None:
-    if not np.isfinite(wanted) or wanted > TOO_MANY:
+    """How many more agents are wanted, rounded; None if too many."""
+    if not wanted <= TOO_MANY:
         return None
     more = max(int(wanted) - agents, 1)
     return more if more < 20 else round(more, -1) if more < 500 else round(more, -2)
-
-
-def _clusters(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Groups of items that pairs join."""
-    group: dict[int, set[int]] = {}
-    for one, other in pairs:
-        joined = group.get(one, {one}) | group.get(other, {other})
-        group |= dict.fromkeys(joined, joined)
-    return sorted({tuple(sorted(members)) for members in group.values()})
-
-
-def _spearman(one: Floats, other: Floats) -> float:
-    from scipy.stats import rankdata
-
-    a, b = rankdata(one), rankdata(other)
-    return float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) and np.ptp(b) else float("nan")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _few(names: Sequence[str], most: int = 4) -> str:
-    """Names in a sentence, at most so many of them."""
-    shown = [*names[:most], *([f"{len(names) - most} others"] if len(names) > most else [])]
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, log_expit, logit, logsumexp
 
 from animalcat.layouts.explaining.limits import EDGE, HARDEST, Costs, expected, left_out
+from animalcat.layouts.explaining.wording import ARENAS, Vocabulary
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.likelihood import as_shares
 from animalcat.layouts.model.spec import Layout
@@ -85,6 +86,7 @@ class PlayedEpisodes:
         irrelevant: Names of the outside features that should not matter, such as colours.
         misleading: By the name of each cue of the layout, (episodes,): 1 where it misleads, 0 where
             it leads to the goal, NaN where it is not there.
+        words: What sentences call what was played.
     """
 
     features: Floats
@@ -94,6 +96,7 @@ class PlayedEpisodes:
     outside: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     irrelevant: Collection[str] = ()
     misleading: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
+    words: Vocabulary = ARENAS
 
     def __len__(self) -> int:
         return len(self.features)
@@ -223,7 +226,7 @@ def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs
     first = first_observed(shares)
     failed, passed = bool((first < 1.0).any()), bool((first > 0.0).any())
     why = _why(
-        *(observed, able, single, probabilities, best, p_layout, rivals),
+        *(observed, able, single, probabilities, best, p_layout, rivals, played.words),
         failed=failed,
         passed=passed,
     )
@@ -244,13 +247,15 @@ def _why(
     best: str,
     p_layout: float,
     rivals: Sequence[RivalExplanation],
+    words: Vocabulary,
     *,
     failed: bool,
     passed: bool,
 ) -> str:
     """Why no kind can be named; empty if one can."""
     if n < LEAST:
-        return f"{n} episodes are too few" if n != 1 else "one episode is too little"
+        one = words.again.removesuffix("s")
+        return f"{n} {words.again} are too few" if n != 1 else f"one {one} is too little"
     if probabilities[best] >= NAMED:
         return ""
     if not failed:
@@ -262,7 +267,7 @@ def _why(
         likely = sorted(likely, key=lambda one: -one.probability)[:_MOST_NAMED]
         if len(likely) < 2:
             return "several things may decide, and none of them is likely enough to be named"
-        names = ["the apparatus" if one.role == "paradigm" else one.name for one in likely]
+        names = [words.setting if one.role == "paradigm" else one.name for one in likely]
         return (
             f"{', '.join(names[:-1])} or {names[-1]} may decide, and what was played does not tell "
             "them apart"

@@ -18,7 +18,7 @@ from animalcat.layouts.explaining.limits import thinned
 from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, ControlFinding, Verdict, verdict
-from animalcat.layouts.explaining.wording import Scale, scale_of, words_of
+from animalcat.layouts.explaining.wording import ARENAS, Scale, Vocabulary, scale_of, words_of
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.reporting.profile import NOT_READ, NodeNote, Profile, learnt
 
@@ -28,13 +28,16 @@ MISFITS: Final = 8
 """Most strata that a profile names as misfits."""
 
 
-def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> PlayedEpisodes:
+def played_by(
+    learner: Learner, irrelevant: Collection[str] | None = None, words: Vocabulary = ARENAS
+) -> PlayedEpisodes:
     """What a learner was told, with paradigms and all features.
 
     Args:
         learner: The learner.
         irrelevant: Names of the features outside the layout that should not matter, such as
             colours; by default all that the layout does not use.
+        words: What sentences call what was played.
     """
     bank, data, rows = learner.bank, learner.data(), learner.played
     return PlayedEpisodes(
@@ -45,6 +48,7 @@ def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> Pl
         {name: column[rows] for name, column in bank.outside.items()},
         frozenset(bank.outside) if irrelevant is None else irrelevant,
         {name: there[rows] for name, there in bank.misleading.items()},
+        words,
     )
 
 
@@ -54,6 +58,7 @@ def verdict_of(
     draws: Floats | None = None,
     irrelevant: Collection[str] | None = None,
     controls: Sequence[ControlComparison] = (),
+    words: Vocabulary = ARENAS,
 ) -> tuple[Profile, Verdict]:
     """Make the verdict that ends a profile.
 
@@ -63,6 +68,7 @@ def verdict_of(
         draws: (draws, latents) of the fit, if the profile is of one.
         irrelevant: As for `played_by`.
         controls: What was played against its controls.
+        words: As for `played_by`.
 
     Returns:
         The profile with what belongs beside its estimates, and the verdict. A capability is not to
@@ -75,7 +81,7 @@ def verdict_of(
     result = verdict(
         profile,
         posterior.particles if draws is None else draws,
-        played_by(learner, irrelevant),
+        played_by(learner, irrelevant, words),
         bank.features[~bank.offered],
         weights=posterior.weights if draws is None else None,
         misfit=learner.misfit,
@@ -84,7 +90,7 @@ def verdict_of(
         finding=_finding(bank, controls),
     )
     layout = profile.layout
-    words = {
+    of_nodes = {
         node.name: words_of(
             node,
             result.scales[k],
@@ -95,7 +101,7 @@ def verdict_of(
     }
     profile = replace(
         profile,
-        words=words,
+        words=of_nodes,
         notes=result.notes,
         predicts=prediction.to_dict(),
         judgement=result.judgement.to_dict(),

@@ -27,6 +27,7 @@ from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest
 from animalcat.layouts.explaining.wording import (
     Scale,
+    Vocabulary,
     all_of,
     percent,
     plain_scale,
@@ -205,7 +206,7 @@ def verdict(
         prediction: Whether the layout predicts this agent, if that is known.
         finding: What arenas and their controls say, if they say something.
     """
-    layout = profile.layout
+    layout, words = profile.layout, played.words
     nodes = list(profile.nodes)
     some = thinned(draws, weights, DRAWS)
     instances = np.asarray(battery, np.float64).reshape(-1, len(layout.features))
@@ -243,7 +244,7 @@ def verdict(
     told = _told(layout, nodes, noted, cost, scales, unlimited)
     observed = bool(np.isfinite(shares).any())
     if observed:
-        noun = "episodes" if played.repeated else "arenas"
+        noun = words.again if played.repeated else words.many
         informed = bool(profile.provenance.get("privileged"))
         said.append(_passed(layout, shares, noun, informed=informed))
     else:
@@ -264,10 +265,10 @@ def verdict(
         and kind.rival is not None
         and kind.rival.probability >= NAMED
     ):
-        said.append(_by_rival(kind.rival))
+        said.append(_by_rival(kind.rival, words))
     if finding is not None:
         said.append(finding.sentence)
-    said.append(_kind(kind))
+    said.append(_kind(kind, words))
     return Verdict(
         tuple(_short(said)),
         kind,
@@ -522,46 +523,46 @@ def _open(
     return unknown, unshown
 
 
-def _by_rival(rival: RivalExplanation) -> str:
+def _by_rival(rival: RivalExplanation, words: Vocabulary) -> str:
     if rival.role == "cue":
-        return f"It seems to go by {rival.name}: it {_seen(rival)}."
+        return f"It seems to go by {rival.name}: it {_seen(rival, words)}."
     aside = ", which should not matter" if rival.role == "irrelevant" else ""
-    return f"It {_seen(rival)}{aside}."
+    return f"It {_seen(rival, words)}{aside}."
 
 
-def _seen(rival: RivalExplanation) -> str:
+def _seen(rival: RivalExplanation, words: Vocabulary) -> str:
     low, high = rival.rates
     if rival.role == "cue":
         best, worst = percent(high), percent(low)
         return f"passed {best} where that {rival.high}, and {worst} where it {rival.low}"
-    name = "the apparatus" if rival.role == "paradigm" else rival.name
+    name = words.setting if rival.role == "paradigm" else rival.name
     return (
         f"passed {percent(high)} where {name} is {rival.high}, and {percent(low)} where it is "
         f"{rival.low}"
     )
 
 
-def _kind(kind: KindEstimate) -> str:
+def _kind(kind: KindEstimate, words: Vocabulary) -> str:
     sure = f"(probability {kind.probability:.2f})"
     rival = kind.rival
     if kind.kind == "able":
-        return f"Its kind: able {sure}, with no weakness that these arenas show."
+        return f"Its kind: able {sure}, with no weakness that these {words.many} show."
     if kind.kind == "single weakness":
         named = f"Its kind: a single weakness {sure}"
         if rival is None or (kind.weakness and not _explains(rival)):
             return f"{named}, {kind.weakness or 'which is not named'}."
-        return f"{named}{':' if _explains(rival) else '; for example'} it {_seen(rival)}."
+        return f"{named}{':' if _explains(rival) else '; for example'} it {_seen(rival, words)}."
     if kind.kind == "single strength" and rival is not None:
-        return f"Its kind: a single strength {sure}: it {_seen(rival)}."
+        return f"Its kind: a single strength {sure}: it {_seen(rival, words)}."
     if kind.kind == "fraudster" and rival is not None and rival.role == "cue":
-        return f"Its kind: a fraudster {sure}, who goes by {rival.name}: it {_seen(rival)}."
+        return f"Its kind: a fraudster {sure}, who goes by {rival.name}: it {_seen(rival, words)}."
     if kind.kind in ("fraudster", "context") and rival is not None:
         what = (
             f"a fraudster {sure}, whose success depends on {rival.name}, which should not matter"
             if kind.kind == "fraudster"
-            else f"a context agent {sure}, whose success depends on the apparatus"
+            else f"a context agent {sure}, whose success depends on {words.setting}"
         )
-        return f"Its kind: {what}: it {_seen(rival)}."
+        return f"Its kind: {what}: it {_seen(rival, words)}."
     return f"Its kind is unclear: {kind.why}."
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,27 @@ _NOTHING: Final = NodeNote()
 _STEPS: Final = 400
 _SAME: Final = 0.01
 """By what share of its range a demand may differ and still count as the same."""
+_NUMBERS: Final = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 _MINUS: Final = re.compile(r"(?<!\w)-(?=\d)")
+
+
+class Vocabulary(NamedTuple):
+    """What sentences call that which was played.
+
+    Attributes:
+        many: Instances.
+        again: Instances of which some were played more than once.
+        setting: What instances of one paradigm have in common.
+    """
+
+    many: str
+    again: str
+    setting: str
+
+
+ARENAS: Final = Vocabulary("arenas", "episodes", "the apparatus")
+ITEMS: Final = Vocabulary("items", "attempts", "the task")
+SAMPLES: Final = Vocabulary("samples", "samples", "the task")
 
 
 @dataclass(frozen=True, eq=False)
@@ -451,6 +471,18 @@ def few_of(names: Sequence[str], most: int = 3) -> str:
     if len(names) <= most + 1:
         return all_of(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def counted(text: str, number: int, **gaps: object) -> str:
+    """Words in the number that is meant: "{n} item[|s] [is|are] left out of {layout}".
+
+    Args:
+        text: The words, with forms of one and of several, and gaps.
+        number: How many are meant, which fills the gap `n` unless something else is given for it.
+        **gaps: What fills the other gaps.
+    """
+    formed = _NUMBERS.sub(lambda match: match[1 if number == 1 else 2], text)
+    return formed.format(**{"n": number, **gaps})
 
 
 def _minus(text: str) -> str:

@@ -6,10 +6,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,7 @@ from scipy.special import expit, ndtri
 
 from animalcat.layouts.library import LAYOUTS, parse_layout
 from animalcat.layouts.model.frames import sheet_of
-from animalcat.layouts.model.priors import PRIORS, MovedBeta, ScaledBeta
+from animalcat.layouts.model.priors import MovedBeta, ScaledBeta
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.tables import Sheet, TableError, guess, plain_name, read_sheet
 
@@ -47,8 +49,8 @@ _TOP: Final = 1.0
 _LOCATION, _SCALE = 1.5, 1.2
 """The prior of an ability, as of `MovedBeta`: its median is at 0.93 of the range, and one agent in
 twenty is below 0.32 of it."""
-_NOISE: Final = (0.5, 0.3)
-"""Greatest share of lapses, and the alpha of its prior."""
+_LAPSES: Final = ScaledBeta(0.0, 0.5, 0.3)
+"""The prior of the share of lapses."""
 _MOST: Final = 20.0
 """Greatest level; a column that has more holds no levels of a rubric."""
 _LEAST_HIGH: Final = 10.0
@@ -80,6 +82,7 @@ class DemandScale:
         items: Number of items that ask for it, at any level above 0.
         hardest: The hardest level that at least `FEW` items ask for, or more.
         above: Number of items that ask for more than that.
+        slope: Slope in logits per level.
         left: The share of the prior's standard deviation that `OUTCOMES` well-chosen outcomes are
             expected to leave while nothing is known of the other scales.
     """
@@ -89,12 +92,27 @@ class DemandScale:
     items: int
     hardest: float
     above: int
-    left: float
+    slope: float
+    left: float = math.nan
 
     @property
     def told_apart(self) -> bool:
         """Whether the items can tell it apart, by the rule of `TOLD`."""
         return self.left < TOLD
+
+    @property
+    def called(self) -> str:
+        """What it is called for readers."""
+        return " or ".join(self.columns)
+
+    @property
+    def prior(self) -> MovedBeta:
+        """The prior of the ability."""
+        return MovedBeta(0.0, self.hardest + _TOP, _LOCATION, _SCALE)
+
+    def asked(self, scales: Sequence[str], levels: Floats) -> Floats:
+        """The level of it that each item asks for, (items,)."""
+        return levels[:, [scales.index(column) for column in self.columns]].max(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +209,7 @@ def demand_layout(
     levels = np.array([_levels(sheet, column) for column in found.scales]).T
     floor = _chances(sheet, found.chance)
     complete = np.isfinite(levels).all(axis=1)
-    lacking = np.isnan(levels).sum(axis=0)
+    lacking = np.isnan(levels).sum(axis=0).tolist()
     if not complete.any():
         raise TableError(
             "every item has an empty cell in some scale; name those that are complete by scales"
@@ -204,37 +222,29 @@ def demand_layout(
         raise TableError(f"no scale is left that the items tell anything of: {why}")
     _check_slopes(slope, found.scales)
     groups, notes = _merged([found.scales[k] for k in kept], levels[:, kept])
-    drafts = [_draft(group, found.scales, levels, slope) for group in groups]
+    drafts = [_scale(group, found.scales, levels, slope) for group in groups]
     left = _left(drafts, found.scales, levels, floor)
-    made = tuple(
-        DemandScale(d.ability, d.columns, d.items, d.hardest, d.above, share)
-        for d, share in zip(drafts, left, strict=True)
-    )
+    made = tuple(replace(one, left=share) for one, share in zip(drafts, left, strict=True))
     result = DemandLayout(
         text="",
         scales=made,
         items=len(sheet.rows),
         distinct=len(np.unique(levels, axis=0)),
-        incomplete={c: int(n) for c, n in zip(found.scales, lacking, strict=True) if n},
+        incomplete={c: n for c, n in zip(found.scales, lacking, strict=True) if n},
         left_out=int((~complete).sum()),
         dropped=dropped,
-        notes=(*notes, *_on(made)),
+        notes=(*notes, *(note for scale in made for note in _notes_on(scale))),
         ignored=found.ignored,
     )
-    written = replace(result, text=_written(name, drafts, found, _heading(result)))
+    written = replace(result, text=_heading(result) + _written(name, made, found))
     _ = written.layout
     return written
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """What each column of a table is.
+class _Columns(NamedTuple):
+    """What each column of a table is: of demands, of names, of the chance to guess, or ignored.
 
-    Attributes:
-        scales: Columns of demands.
-        ids: Columns that together name an item.
-        chance: The column with the chance to pass by guessing, or that chance.
-        ignored: All others.
+    Instead of a column there may be one chance for all items.
     """
 
     scales: tuple[str, ...]
@@ -242,29 +252,19 @@ class _Columns:
     chance: float | str
     ignored: tuple[str, ...]
 
-    @property
-    def floor(self) -> str:
-        """The feature with the chance to pass by guessing."""
-        return self.chance if isinstance(self.chance, str) else CHANCE
-
     @classmethod
     def of(
         cls, sheet: Sheet, scales: Sequence[str], ids: Sequence[str], chance: float | str
     ) -> _Columns:
-        """Sort the columns of a table.
-
-        Raises:
-            TableError: A column that is named is not there, or none has demands.
-        """
+        """Sort the columns of a table; refuse names that are not there or name two things."""
         named = [*scales, *ids, *([chance] if isinstance(chance, str) else [])]
-        for column in named:
+        listed = ", ".join(sheet.names)
+        for column, count in Counter(named).items():
             if column not in sheet:
-                raise TableError(
-                    f"no column {column!r}; columns: {', '.join(sheet.names)}."
-                    f"{guess(column, sheet.names)}"
-                )
-        if twice := [column for column, count in Counter(named).items() if count > 1]:
-            raise TableError(f"column {twice[0]!r} is named twice, or as two things")
+                hint = guess(column, sheet.names)
+                raise TableError(f"no column {column!r}; columns: {listed}.{hint}")
+            if count > 1:
+                raise TableError(f"column {column!r} is named twice, or as two things")
         if not isinstance(chance, str):
             if not 0.0 <= chance < 1.0:
                 raise ValueError(f"chance is {chance:g}; give a number from 0 and below 1")
@@ -280,68 +280,32 @@ class _Columns:
         rest = [n for n in sheet.names if n not in taken and n not in ids]
         found = [*scales] or [n for n in rest if _mostly_numbers(sheet.column(n))]
         if not found:
-            raise TableError(
-                f"no column has demands: numbers, 0 and up; columns: {', '.join(sheet.names)}"
-            )
+            raise TableError(f"no column has demands: numbers, 0 and up; columns: {listed}")
         ordered = tuple(n for n in sheet.names if n in found)
         return cls(ordered, tuple(ids), chance, tuple(n for n in rest if n not in found))
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A scale before it is known what the items tell of it."""
-
-    ability: str
-    columns: tuple[str, ...]
-    items: int
-    hardest: float
-    above: int
-    slope: float
-
-    @property
-    def top(self) -> float:
-        """Upper end of the range of the ability."""
-        return self.hardest + _TOP
-
-    @property
-    def prior(self) -> MovedBeta:
-        """The prior of the ability."""
-        return MovedBeta(0.0, self.top, _LOCATION, _SCALE)
-
-    @property
-    def stem(self) -> str:
-        """The name from which those of the nodes are made."""
-        return self.ability.removesuffix("Ability")
-
-    @property
-    def called(self) -> str:
-        """What it is called for readers."""
-        return " or ".join(self.columns)
-
-
 def _mostly_numbers(cells: Sequence[str]) -> bool:
+    def is_number(cell: str) -> bool:
+        try:
+            return math.isfinite(float(cell))
+        except ValueError:
+            return False
+
     filled = [cell for cell in cells if cell]
-    return bool(filled) and sum(map(_is_number, filled)) >= len(filled) / 2.0
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return math.isfinite(float(cell))
-    except ValueError:
-        return False
+    return bool(filled) and sum(map(is_number, filled)) >= len(filled) / 2.0
 
 
 def _levels(sheet: Sheet, column: str) -> Floats:
     values = np.array(sheet.numbers(column))
-    for row in np.flatnonzero(values < 0.0)[:1].tolist():
-        raise TableError(
-            f"{sheet.called(row)}, column {column}: the level is {values[row]:g}; levels are 0 and "
-            "up, and 0 asks for nothing. Leave the cell empty where the level is not known"
+    for row in np.flatnonzero((values < 0.0) | (values > _MOST))[:1].tolist():
+        why = (
+            "0 and up, and 0 asks for nothing. Leave the cell empty where the level is not known"
+            if values[row] < 0.0
+            else f"at most {_MOST:g}. Name the columns of demands if this is none"
         )
-    for row in np.flatnonzero(values > _MOST)[:1].tolist():
         raise TableError(
-            f"{sheet.called(row)}, column {column}: the level is {values[row]:g}; levels are at "
-            f"most {_MOST:g}. Name the columns of demands if this is none"
+            f"{sheet.called(row)}, column {column}: the level is {values[row]:g}; levels are {why}"
         )
     return values
 
@@ -350,9 +314,7 @@ def _chances(sheet: Sheet, chance: float | str) -> Floats:
     if not isinstance(chance, str):
         return np.full(len(sheet.rows), chance)
     values = np.array(sheet.numbers(chance))
-    if chance == UNGUESSABLE:
-        values = 1.0 - values / 100.0
-    values = np.nan_to_num(values, nan=0.0)
+    values = np.nan_to_num(1.0 - values / 100.0 if chance == UNGUESSABLE else values)
     for row in np.flatnonzero((values < 0.0) | (values >= 1.0))[:1].tolist():
         raise TableError(
             f"{sheet.called(row)}, column {chance}: the chance to pass by guessing is "
@@ -363,19 +325,14 @@ def _chances(sheet: Sheet, chance: float | str) -> Floats:
 
 def _check_names(sheet: Sheet, ids: Sequence[str]) -> None:
     """Refuse a table in which an item is there twice."""
-    if not ids:
-        return
-    seen: dict[tuple[str, ...], int] = {}
-    twice: list[int] = []
-    for row, cells in enumerate(zip(*map(sheet.column, ids), strict=True)):
-        if cells in seen:
-            twice.append(row)
-        seen.setdefault(cells, row)
+    names = [*zip(*map(sheet.column, ids), strict=True)]
+    first = {name: row for row, name in reversed([*enumerate(names)])}
+    twice = [row for row, name in enumerate(names) if first[name] != row]
     if twice:
-        cells = tuple(sheet.column(column)[twice[0]] for column in ids)
+        name = names[twice[0]]
         raise TableError(
             f"{len(twice)} items are there more than once, of which the first is "
-            f"{', '.join(map(repr, cells))} ({' and '.join(ids)}; {sheet.called(seen[cells])} and "
+            f"{', '.join(map(repr, name))} ({' and '.join(ids)}; {sheet.called(first[name])} and "
             f"{sheet.called(twice[0])}); name the columns that together name an item by ids"
         )
 
@@ -405,50 +362,41 @@ def _told_nothing(scales: Sequence[str], levels: Floats) -> dict[str, str]:
 
 def _merged(scales: Sequence[str], levels: Floats) -> tuple[list[list[str]], list[str]]:
     """Groups of scales that are measured as one, and what is to be said of others."""
-    count = len(scales)
-    alike = np.corrcoef(levels.T).reshape(count, count) if count > 1 else np.ones((1, 1))
-    apart = np.array(
-        [
-            [np.count_nonzero(levels[:, i] != levels[:, j]) for j in range(count)]
-            for i in range(count)
-        ]
-    )
-    group = list(range(count))
+    alike = np.atleast_2d(np.corrcoef(levels.T))
+    group = np.arange(len(scales))
     notes: list[str] = []
-    for i in range(count):
-        for j in range(i):
-            if alike[i, j] >= SAME or apart[i, j] < FEW:
-                old, new = max(group[i], group[j]), min(group[i], group[j])
-                group = [new if g == old else g for g in group]
-                notes.append(
-                    f"{scales[j]} and {scales[i]} are measured as one: their levels correlate by "
-                    f"{alike[i, j]:.2f}, and {apart[i, j]} items have different ones"
-                )
-            elif alike[i, j] >= ALIKE:
-                notes.append(
-                    f"{scales[j]} and {scales[i]} are much alike: their levels correlate by "
-                    f"{alike[i, j]:.2f}, so what is known of one depends on the other"
-                )
-    members: dict[int, list[str]] = {}
-    for k, column in enumerate(scales):
-        members.setdefault(group[k], []).append(column)
-    return list(members.values()), notes
+    for i, j in sorted((i, j) for j, i in combinations(range(len(scales)), 2)):
+        apart = int(np.count_nonzero(levels[:, i] != levels[:, j]))
+        pair, correlated = f"{scales[j]} and {scales[i]}", f"correlate by {alike[i, j]:.2f}"
+        if alike[i, j] >= SAME or apart < FEW:
+            group[group == max(group[i], group[j])] = min(group[i], group[j])
+            notes.append(
+                f"{pair} are measured as one: their levels {correlated}, and {apart} items have "
+                "different ones"
+            )
+        elif alike[i, j] >= ALIKE:
+            notes.append(
+                f"{pair} are much alike: their levels {correlated}, so what is known of one "
+                "depends on the other"
+            )
+    members = [[scales[k] for k in np.flatnonzero(group == own)] for own in np.unique(group)]
+    return members, notes
 
 
-def _draft(
+def _scale(
     group: Sequence[str],
     scales: Sequence[str],
     levels: Floats,
     slope: float | Mapping[str, float],
-) -> _Draft:
-    values = levels[:, [scales.index(column) for column in group]].max(axis=1)
+) -> DemandScale:
+    slopes = slope if isinstance(slope, Mapping) else dict.fromkeys(group, slope)
+    least = min(float(slopes.get(column, SLOPE)) for column in group)
+    made = DemandScale(f"{_stem(group[0])}Ability", (*group,), 0, 0.0, 0, least)
+    values = made.asked(scales, levels)
     asking = np.sort(values[values > 0.0])
     hardest = float(asking[-min(FEW, len(asking))])
-    slopes = slope if isinstance(slope, Mapping) else dict.fromkeys(group, slope)
-    own = [float(slopes.get(column, SLOPE)) for column in group]
     above = int(np.count_nonzero(values > hardest))
-    stem = _stem(group[0])
-    return _Draft(f"{stem}Ability", (*group,), len(asking), hardest, above, min(own))
+    return replace(made, items=len(asking), hardest=hardest, above=above)
 
 
 def _stem(column: str) -> str:
@@ -456,14 +404,14 @@ def _stem(column: str) -> str:
     words = re.findall(r"[^\W_]+", column)
     if not words:
         raise TableError(f"column {column!r} has no letters or digits in its name; give it some")
-    first = words[0] if len(words) == 1 and not words[0].islower() and len(words[0]) < 5 else ""
-    first = first or words[0][0].lower() + words[0][1:]
+    short = len(words) == 1 and not words[0].islower() and len(words[0]) < 5
+    first = words[0] if short else words[0][0].lower() + words[0][1:]
     stem = first + "".join(word[0].upper() + word[1:] for word in words[1:])
     return stem if stem[0].isalpha() else f"scale{stem}"
 
 
 def _left(
-    drafts: Sequence[_Draft], scales: Sequence[str], levels: Floats, floor: Floats
+    scales: Sequence[DemandScale], columns: Sequence[str], levels: Floats, floor: Floats
 ) -> list[float]:
     """For each ability, the share of the prior's deviation that some outcomes leave.
 
@@ -472,20 +420,19 @@ def _left(
     level, the items for which that is greatest are taken; outcomes are chosen one after another
     for the greatest expected drop of variance.
     """
-    abilities = [draft.prior.from_standard(ndtri(_GRID)) for draft in drafts]
-    asked = [levels[:, [scales.index(c) for c in draft.columns]].max(axis=1) for draft in drafts]
-    logs = np.zeros((len(drafts), len(levels)))
+    abilities = [scale.prior.from_standard(ndtri(_GRID)) for scale in scales]
+    asked = [scale.asked(columns, levels) for scale in scales]
+    logs = np.zeros((len(scales), len(levels)))
     met: list[dict[float, Floats]] = []
-    for k, (draft, ability, values) in enumerate(zip(drafts, abilities, asked, strict=True)):
+    for k, (scale, ability, values) in enumerate(zip(scales, abilities, asked, strict=True)):
         distinct, places = np.unique(values, return_inverse=True)
         curves = {
-            level: expit(draft.slope * (ability - level)) if level > 0.0 else np.ones_like(ability)
+            level: expit(scale.slope * (ability - level)) if level > 0.0 else np.ones_like(ability)
             for level in distinct.tolist()
         }
         logs[k] = np.log([curve.mean() for curve in curves.values()])[places]
         met.append({level: curve for level, curve in curves.items() if level > 0.0})
-    attends = 1.0 - float(_lapses().mean)
-    others = np.exp(logs.sum(axis=0) - logs) * attends
+    others = np.exp(logs.sum(axis=0) - logs) * (1.0 - float(_LAPSES.mean))
     shares: list[float] = []
     for k, ability in enumerate(abilities):
         chances: list[Floats] = []
@@ -524,167 +471,141 @@ def _expected_sd(values: Floats, weights: Floats, chances: Floats, outcomes: int
     return total
 
 
-def _lapses() -> ScaledBeta:
-    return ScaledBeta(0.0, *_NOISE)
-
-
-def _on(scales: Sequence[DemandScale]) -> list[str]:
-    """What is to be said of single scales."""
+def _notes_on(scale: DemandScale) -> list[str]:
+    """What is to be said of a single scale."""
     notes: list[str] = []
-    for scale in scales:
-        called = " or ".join(scale.columns)
-        if scale.above:
-            what = "1 item asks" if scale.above == 1 else f"{scale.above} items ask"
-            notes.append(
-                f"{called}: {what} for more than {scale.hardest:g}, too few to tell of a harder "
-                f"level; the range ends at {scale.hardest + _TOP:g}"
-            )
-        if not scale.told_apart:
-            notes.append(
-                f"{called}: hard to tell apart; {OUTCOMES} outcomes leave {scale.left:.0%} of the "
-                "prior's standard deviation"
-            )
+    if scale.above:
+        what = "1 item asks" if scale.above == 1 else f"{scale.above} items ask"
+        notes.append(
+            f"{scale.called}: {what} for more than {scale.hardest:g}, too few to tell of a harder "
+            f"level; the range ends at {scale.hardest + _TOP:g}"
+        )
+    if not scale.told_apart:
+        notes.append(
+            f"{scale.called}: hard to tell apart; {OUTCOMES} outcomes leave {scale.left:.0%} of "
+            "the prior's standard deviation"
+        )
     return notes
 
 
 def _heading(made: DemandLayout) -> str:
     """The comment at the head of the text."""
-    lines = [
+    paragraphs = (
         f"Written by `animalcat layout new` for {made.items} items with levels of demands; "
         f"{made.items - made.left_out} of them are complete, with {made.distinct} different "
         "vectors of demands.",
-    ]
-    lines += [
-        "",
         "An item is passed if every demand is met, or else by guessing. The chances to meet each "
         "are multiplied: a smaller one is not made up for by the others. Level 0 asks for nothing "
         "and costs nothing.",
-        "",
         "The range of an ability ends one level above the hardest that it is asked for by "
         f"{FEW} items or more. Its prior leans to able: since items ask for many abilities at "
         "once, with uniform priors hardly any agent would pass anything.",
-        "",
         "What these items can tell. `left` is the share of the prior's standard deviation that "
         f"{OUTCOMES} well-chosen outcomes are expected to leave while nothing is known of the "
         f"other scales. Below {TOLD:g} the items can tell a scale apart.",
+    )
+    width = max(len(scale.called) for scale in made.scales)
+    lines = [
+        "\n#\n".join(map(_comment, paragraphs)),
+        f"#   {'scale':{width}}  items  hardest  left",
     ]
-    out = [_comment(line) for line in lines]
-    width = max(len(" or ".join(scale.columns)) for scale in made.scales)
-    out.append(f"#   {'scale':{width}}  items  hardest  left")
-    out += [
-        f"#   {' or '.join(s.columns):{width}}  {s.items:5}  {s.hardest:7g}  {s.left:4.2f}"
-        for s in made.scales
+    lines += [
+        f"#   {s.called:{width}}  {s.items:5}  {s.hardest:7g}  {s.left:4.2f}" for s in made.scales
     ]
     if made.told:
-        out += ["#", *(_comment(f"{note}.", "- ") for note in made.told)]
-    return "\n".join(out) + "\n"
+        lines += ["#", *(_comment(f"{note}.", "- ") for note in made.told)]
+    return "\n".join(lines) + "\n"
 
 
 def _comment(text: str, mark: str = "") -> str:
     """Text as a comment, in lines that are not too long."""
-    lines, line = list[str](), mark
-    for word in text.split():
-        if len(line) + len(word) + 3 > _WIDTH and line.strip():
-            lines.append(line.rstrip())
-            line = " " * len(mark)
-        line += f"{word} "
-    lines.append(line.rstrip())
-    return "\n".join(f"# {line}".rstrip() for line in lines)
+    return fill(
+        text,
+        _WIDTH - 1,
+        initial_indent=f"# {mark}",
+        subsequent_indent="# " + " " * len(mark),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
-def _written(name: str, drafts: Sequence[_Draft], found: _Columns, heading: str) -> str:
-    """The text of the layout."""
-    used = {column for draft in drafts for column in draft.columns}
+def _written(name: str, scales: Sequence[DemandScale], found: _Columns) -> str:
+    """The text of the layout, without its heading."""
+    used = {column for scale in scales for column in scale.columns}
     columns = [column for column in found.scales if column in used]
-    _insist_different(drafts, [*columns, found.floor])
-    high = max(_LEAST_HIGH, *(math.ceil(draft.top) for draft in drafts))
+    floor = found.chance if isinstance(found.chance, str) else CHANCE
+    for called, count in Counter([*columns, floor, *(one.ability for one in scales)]).items():
+        if count > 1:
+            raise TableError(
+                f"two columns would be called {called!r} in the layout; rename one of them"
+            )
+    high = max(_LEAST_HIGH, *(math.ceil(one.prior.high) for one in scales))
     percent = found.chance == UNGUESSABLE
-    missing = 100 * percent if isinstance(found.chance, str) else _tidy(found.chance)
-    floor = {
+    features: dict[str, Any] = {
+        column: {"unit": "1", "low": 0, "high": _tidy(high), "about": f"level of {column}"}
+        for column in columns
+    }
+    features[floor] = {
         "unit": "1",
         "low": 0,
         "high": 100 if percent else 1,
-        "if_missing": missing,
+        "if_missing": 100 * percent if isinstance(found.chance, str) else _tidy(found.chance),
         "about": "unguessability in per cent" if percent else "chance to pass by guessing",
     }
-    about: dict[str, Any] = {
-        "name": name,
-        "variant": "success",
-        "source": "animalcat, on demands that were annotated as levels of scales",
-        "about": f"{len(drafts)} abilities by levels of demands, all of which have to be met",
-        "prior_from": "abilities lean to able, since an item asks for many at once. Half of the "
-        "prior is in the uppermost fifteenth of a range, and a twentieth in the lowest third. "
-        "Lapses are mostly rare",
-    }
-    features = {
-        column: {"unit": "1", "low": 0, "high": _tidy(high), "about": f"level of {column}"}
-        for column in columns
-    } | {found.floor: floor}
-    latents: dict[str, Any] = {
-        draft.ability: {
+    latents: dict[str, Any] = {}
+    derived: dict[str, Any] = {}
+    for one in scales:
+        top = {"low": 0, "high": _tidy(one.prior.high), "location": _LOCATION, "scale": _SCALE}
+        latents[one.ability] = {
             "kind": "capability",
             "unit": "1",
-            "prior": _of_prior(draft.prior),
-            "about": f"level of {draft.called} that it masters half of the time",
-            "reads": f"masters {draft.called} up to level {{}}",
+            "prior": {"moved_beta": top},
+            "about": f"level of {one.called} that it masters half of the time",
+            "reads": f"masters {one.called} up to level {{}}",
         }
-        for draft in drafts
-    }
+        stem, demand = one.ability.removesuffix("Ability"), one.columns[0]
+        if len(one.columns) > 1:
+            demand = f"{stem}Demand"
+            derived[demand] = _link("maximum", inputs=[*one.columns])
+        derived[f"{stem}Performance"] = _link(
+            "logistic_margin", ability=one.ability, demand=demand, slope=_tidy(one.slope), absent=0
+        )
     latents["lapseRate"] = {
         "kind": "robustness",
         "unit": "1",
-        "prior": _of_prior(_lapses()),
+        "prior": {"scaled_beta": {"low": 0, "high": _LAPSES.high, "alpha": _LAPSES.alpha}},
         "about": "share of items that it fails although every demand is met",
     }
-    derived: dict[str, Any] = {}
-    for draft in drafts:
-        demand = draft.columns[0]
-        if len(draft.columns) > 1:
-            demand = f"{draft.stem}Demand"
-            derived[demand] = {"link": {"maximum": {"inputs": list(draft.columns)}}}
-        margin = {
-            "ability": draft.ability,
-            "demand": demand,
-            "slope": _tidy(draft.slope),
-            "absent": 0,
-        }
-        derived[f"{draft.stem}Performance"] = {"link": {"logistic_margin": margin}}
-    each = [f"{draft.stem}Performance" for draft in drafts]
-    derived["allMet"] = {"link": {"product": {"inputs": each}}}
-    derived["attending"] = {
-        "link": {"noise_mixture": {"performance": "allMet", "noise": "lapseRate", "nu": 0}}
+    derived |= {
+        "allMet": _link(
+            "product", inputs=[name for name in derived if name.endswith("Performance")]
+        ),
+        "attending": _link("noise_mixture", performance="allMet", noise="lapseRate", nu=0),
+        "guessing": _link("weighted_sum", inputs=[floor], weights=[-0.01], constant=1)
+        if percent
+        else _link("scaled", input=floor, factor=1),
+        "passing": _link("formula", formula="1 - (1 - guessing) * (1 - attending)"),
     }
-    derived["guessing"] = {"link": {"scaled": {"input": found.floor, "factor": 1}}}
-    if percent:
-        of_it = {"inputs": [found.floor], "weights": [-0.01], "constant": 1}
-        derived["guessing"] = {"link": {"weighted_sum": of_it}}
-    derived["passing"] = {"link": {"formula": {"formula": "1 - (1 - guessing) * (1 - attending)"}}}
-    whole = about | {
+    whole = {
+        "name": name,
+        "variant": "success",
+        "source": "animalcat, on demands that were annotated as levels of scales",
+        "about": f"{len(scales)} abilities by levels of demands, all of which have to be met",
+        "prior_from": "abilities lean to able, since an item asks for many at once. Half of the "
+        "prior is in the uppermost fifteenth of a range, and a twentieth in the lowest third. "
+        "Lapses are mostly rare",
         "features": features,
         "latents": latents,
         "derived": derived,
         "outcome": {"bernoulli": {"probability": "passing"}},
     }
-    return heading + yaml.safe_dump(
+    return yaml.safe_dump(
         whole, sort_keys=False, allow_unicode=True, default_flow_style=None, width=_WIDTH
     )
 
 
-def _of_prior(prior: ScaledBeta | MovedBeta) -> dict[str, Any]:
-    tag = next(tag for tag, cls in PRIORS.items() if isinstance(prior, cls))
-    plain = {f.name: f.default for f in fields(prior)}
-    given = {key: value for key, value in asdict(prior).items() if value != plain[key]}
-    return {tag: {key: _tidy(value) for key, value in given.items()}}
-
-
-def _insist_different(drafts: Sequence[_Draft], columns: Sequence[str]) -> None:
-    """Refuse scales of which two would have one name."""
-    names = [*columns, *(draft.ability for draft in drafts)]
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise TableError(
-                f"two columns would be called {name!r} in the layout; rename one of them"
-            )
+def _link(kind: str, **of: object) -> dict[str, Any]:
+    return {"link": {kind: of}}
 
 
 def _tidy(value: float) -> float | int:

@@ -41,6 +41,7 @@ class Instances:
         units: The unit of each meta-feature; None for that of the layout, which all have if it is
             empty.
         lines: The line of each instance in the file that it was read from; empty if in none.
+        text: Columns of text, which are no meta-features, and why they are no numbers.
     """
 
     columns: tuple[str, ...]
@@ -49,6 +50,7 @@ class Instances:
     names: tuple[str, ...] = field(default=(), repr=False)
     units: tuple[str | None, ...] = field(default=(), repr=False)
     lines: tuple[int, ...] = field(default=(), repr=False)
+    text: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
@@ -162,6 +164,7 @@ class Instances:
             tuple(self.names[i] for i in picked) if self.names else (),
             self.units,
             tuple(self.lines[i] for i in picked) if self.lines else (),
+            self.text,
         )
 
     def _features(self, layout: Layout) -> Floats:
@@ -214,7 +217,9 @@ class Instances:
             raise TableError(f"column {name} [{unit}]: {error}") from None
 
     def _check_spelling(self, name: str, layout: Layout) -> None:
-        """Refuse that a column which is not there has one of nearly its name."""
+        """Refuse that a column which is not there has one of nearly its name, or is of text."""
+        if name in self.text:
+            raise TableError(self.text[name])
         known = {
             *layout.feature_names,
             *(exclusion.feature for exclusion in layout.excludes),
@@ -235,6 +240,8 @@ class Instances:
                 unit = f" {feature.unit}" * (feature.unit != "1")
                 who = f"{lost} of {len(column)} instances have no" if lost < len(column) else "no"
                 yield f"{who} {feature.name}: {feature.if_missing:g}{unit} is taken (if_missing)"
+        if self.text:
+            yield f"columns of text are no meta-features and left out: {', '.join(self.text)}"
         absent = [
             exclusion.feature for exclusion in layout.excludes if exclusion.feature not in self
         ]
@@ -454,7 +461,8 @@ def read_csv(
     Args:
         source: A file, or the text itself. A text of one line is the name of a file.
         agents: The columns that hold outcomes; all other columns are meta-features, by their names
-            and perhaps with units in brackets. Layouts have them in their own units.
+            and perhaps with units in brackets. Layouts have them in their own units. Columns of
+            text are left out, and a layout that needs one is refused.
         name: The column with the names of instances, if there is one.
         paradigm: The column with the paradigms of instances, if there is one.
         ignore: Columns to leave out.
@@ -481,7 +489,9 @@ def instances_of(
         )
     check_alike(agents, "agents")
     words = {name, paradigm}
-    columns = [c for c in sheet.names if c not in words and c not in agents and c not in ignore]
+    others = [c for c in sheet.names if c not in words and c not in agents and c not in ignore]
+    text = {column: why for column in others if (why := sheet.why_text(column))}
+    columns = [column for column in others if column not in text]
     values = [sheet.numbers(column) for column in columns]
     instances = Instances(
         tuple(columns),
@@ -490,6 +500,7 @@ def instances_of(
         sheet.row_names(name) if name in sheet else (),
         tuple(sheet.unit(column) for column in columns),
         sheet.lines,
+        text,
     )
     outcomes = np.array([sheet.outcomes(a) for a in agents], np.float64)
     return OutcomeTable(instances, tuple(agents), outcomes.reshape(len(agents), len(sheet.rows)))

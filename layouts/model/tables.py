@@ -28,6 +28,8 @@ _SUMMARIES: Final = frozenset(
 """Names of rows that sum a table up."""
 _FLAGS: Final = {"true": 1.0, "false": 0.0}
 _WORDS: Final = {**_FLAGS, "success": 1.0, "failure": 0.0}
+_NUMBER: Final = re.compile(r"-?[\d.,']+")
+"""A number, whatever stands between its digits."""
 _LONG: Final = 60
 """Characters of a cell that a message shows."""
 _FORMS: Final = (
@@ -97,6 +99,15 @@ class Sheet:
             return [_FLAGS[cell.lower()] if cell else math.nan for cell in cells]
         return [self._number(cell, i, name) for i, cell in enumerate(cells)]
 
+    def why_text(self, name: str) -> str:
+        """Why a column holds no numbers, if no cell of it is or looks like one; empty otherwise."""
+        cells = self.column(name)
+        try:
+            self.numbers(name)
+        except TableError as error:
+            return "" if any(map(_like_number, filter(None, cells))) else str(error)
+        return ""
+
     def outcomes(self, name: str) -> list[float]:
         """A column of outcomes: numbers, or true and false, or success and failure.
 
@@ -156,7 +167,7 @@ class Sheet:
         if not math.isfinite(value):
             hint = (
                 "; write it with a point and without separators, as in 1234.5"
-                if re.fullmatch(r"-?[\d.,']+", cell)
+                if _NUMBER.fullmatch(cell)
                 else "; leave a cell empty where there is none"
             )
             shown = repr(cell if len(cell) <= _LONG else f"{cell[:_LONG]}...")
@@ -273,6 +284,13 @@ def of_kind(value: object) -> str:
         return "None"
     name = value.__name__ if isinstance(value, type) else type(value).__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def _like_number(cell: str) -> bool:
+    try:
+        return _NUMBER.fullmatch(cell) is not None or math.isfinite(float(cell))
+    except ValueError:
+        return False
 
 
 def _distance(first: str, other: str) -> int:

@@ -25,6 +25,7 @@ from animalcat.layouts.explaining.controls import ControlComparison
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import Verdict
 from animalcat.layouts.explaining.wider import with_wider
+from animalcat.layouts.explaining.wording import ARENAS, ITEMS
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
@@ -125,7 +126,12 @@ def exported_profile(
     draws = None if isinstance(fitted, FitError) else fitted.flat_draws
     controls = controls_of(measurement.battery, attempts)
     profile, judgement = verdict_of(
-        measurement.learner, profile, draws, irrelevant(measurement.learner), controls
+        measurement.learner,
+        profile,
+        draws,
+        irrelevant(measurement.learner),
+        controls,
+        ARENAS if measurement.battery.has_arenas else ITEMS,
     )
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
@@ -169,6 +175,7 @@ def live_profile(
         profile,
         irrelevant=irrelevant(measurement.learner),
         controls=controls,
+        words=ARENAS if measurement.battery.has_arenas else ITEMS,
     )
     return _reported(measurement, profile, judgement, controls)
 

@@ -58,8 +58,8 @@ def _items_picture(items: Sequence[ItemReport]) -> str:
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes: Any = figure.add_subplot()
     told = [item for item in items if item.discrimination is not None]
-    sound = [item for item in told if not item.faulty]
-    faulty = [item for item in told if item.faulty]
+    sound = [item for item in told if not item.faults]
+    faulty = [item for item in told if item.faults]
     for some, colour, marker, words in (
         (sound, MAIN, "o", "nothing found"),
         (faulty, BAD, "D", "something found"),

@@ -31,6 +31,22 @@ def test_a_csv_with_meta_features_and_outcomes() -> None:
     assert read_csv(TEXT, ["bob"], ignore=["alice"]).instances.columns == ("words", "depth")
 
 
+def test_columns_of_text_are_left_out_and_named_but_not_where_a_layout_needs_them() -> None:
+    text = "instance,topic,difficulty,{},me\np,maths,1,{},1\nq,law,2,{},0\nr,law,3,{},0\n"
+    layout = load_layout("one-capability")
+    table = read_csv(text.format("prompt", "how many?", "which?", "who?"), ["me"])
+    assert table.instances.columns == ("difficulty",)
+    said = "columns of text are no meta-features and left out: topic, prompt"
+    assert said in table.covered([layout]).notes
+    needed = read_csv(
+        text.replace("difficulty,{}", "{},difficulty").format("x", "a", "b", "c"), ["me"]
+    )
+    with pytest.raises(TableError, match="line 2, column difficulty: 'a' is no finite number"):
+        needed.covered([layout])
+    with pytest.raises(TableError, match="line 2, column x: '1,5' is no finite number; write it"):
+        read_csv(text.format("x", '"1,5"', '"2,5"', '"3,5"'), ["me"])
+
+
 @pytest.mark.parametrize(
     ("text", "agents", "words"),
     [

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from animalcat.cli.layout.fit import ArenaFolder, FinalRewards, PassMarks, given_outcomes
-from animalcat.cli.layout.outcomes import OUTCOMES, Agents, Seed, Table, say_what_was_left_out
+from animalcat.cli.layout.fit import ArenaFolder, FinalRewards, given_outcomes
+from animalcat.cli.layout.outcomes import OUTCOMES, Agents, Table, say_what_was_left_out
 from animalcat.cli.layout.show import Json, Name, Variant
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn
+from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn, PassMarks, Seed
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import Data

@@ -18,7 +18,6 @@ from animalcat.cli.layout.calibration import (
 from animalcat.cli.layout.outcomes import (
     OUTCOMES,
     Agents,
-    Seed,
     Table,
     fit_layouts,
     read_meant,
@@ -26,6 +25,7 @@ from animalcat.cli.layout.outcomes import (
     warn_of_bad_fits,
 )
 from animalcat.cli.layout.show import Json, Name, Variant, every_variant, load
+from animalcat.cli.shared.outcome_options import Seed
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import Data

@@ -11,7 +11,6 @@ import typer
 
 from animalcat.cli.layout.outcomes import (
     Agents,
-    Seed,
     Table,
     fit_layouts,
     read_meant,
@@ -21,6 +20,7 @@ from animalcat.cli.layout.outcomes import (
 from animalcat.cli.layout.show import Json
 from animalcat.cli.shared.agent_comparison import print_comparison
 from animalcat.cli.shared.command_help import OUTPUT
+from animalcat.cli.shared.outcome_options import Seed
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.profile_files import read_profiles
 from animalcat.cli.shared.remote import Data

@@ -12,7 +12,6 @@ import typer
 from animalcat.cli.layout.outcomes import (
     OUTCOMES,
     Agents,
-    Seed,
     Table,
     fit_layouts,
     read_meant,
@@ -22,7 +21,7 @@ from animalcat.cli.layout.outcomes import (
 from animalcat.cli.layout.show import Json, Name, Variant
 from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.outcome_options import As, AsOption, KeepDrawn
+from animalcat.cli.shared.outcome_options import As, AsOption, KeepDrawn, PassMarks, Seed
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data
 from animalcat.layouts.fitting.fits import Fit
@@ -43,15 +42,6 @@ FinalRewards = Annotated[
         metavar="TABLE.csv",
         help="The final rewards on these arenas: a column `instance`, and one column for each "
         "agent.",
-        rich_help_panel=OUTCOMES,
-    ),
-]
-PassMarks = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="TABLE.csv",
-        help="The reward above which an arena is passed: columns `instance` and `pass_mark`.",
-        show_default="what the arena files say",
         rich_help_panel=OUTCOMES,
     ),
 ]

@@ -55,10 +55,6 @@ Agents = Annotated[
         rich_help_panel=OUTCOMES,
     ),
 ]
-Seed = Annotated[
-    int,
-    typer.Option(metavar="NUMBER", min=0, help="The seed of everything that is left to chance."),
-]
 
 
 def read_covered(

@@ -1,7 +1,8 @@
-"""Options of commands that read outcomes on arenas from a file."""
+"""Options of commands that read outcomes from a file."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import typer
@@ -26,4 +27,18 @@ KeepDrawn = Annotated[
         "demands of our own draw, which are not those of what was played.",
         rich_help_panel="Outcomes",
     ),
+]
+PassMarks = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="TABLE.csv",
+        help="With final rewards: the reward above which an arena or item is passed, in columns "
+        "`instance` and `pass_mark`.",
+        show_default="what the arena files say",
+        rich_help_panel="Outcomes",
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(metavar="NUMBER", min=0, help="The seed of everything that is left to chance."),
 ]
