@@ -13,11 +13,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from rich.progress import Progress
 
 from animalcat.cli.shared.output import progress_console
+from animalcat.inspect.logs import Came
 from animalcat.inspect.plan import Plan
-from animalcat.inspect.session import Came, Session
+from animalcat.inspect.session import Session
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
@@ -149,24 +151,26 @@ def _course(
     They are the mean posterior SD of its levels, the root mean square error of their estimates, and
     the absolute error of the estimated accuracy.
     """
-    items = tuple(f"item-{k:03d}" for k in range(ITEMS))
+    items = [f"item-{k:03d}" for k in range(ITEMS)]
     rule = StoppingRule(max_episodes=CHOICES, target_sd=0.0, futility=0.0)
-    plan = Plan(layout, items, levels, {}, ("",) * ITEMS, policy, rule, seed, at_once, size=ITEMS)
+    frame = pd.DataFrame(levels, items, list(layout.feature_names)).assign(paradigm="")
+    plan = Plan(layout, frame, policy, rule, seed, at_once, size=ITEMS)
     answers = dict(zip(items, right.tolist(), strict=True))
     session = Session(plan)
     waiting: list[str] = []
     rows: list[list[float]] = []
     while True:
         while (choice := session.choose()) is not None:
-            waiting.append(choice.item)
+            waiting.append(choice.instance)
         if not waiting:
             break
         item = waiting.pop(0)
         session.came((item, 1), Came(float(answers[item])))
     learner = plan.learner()
     for choice in session.choices:
-        learner.tell(choice.item, float(answers[choice.item]), choice.number - 1, random=False)
-        if choice.number in AT:
+        right_or_wrong = float(answers[choice.instance])
+        learner.tell(choice.instance, right_or_wrong, choice.episode, random=False)
+        if choice.episode + 1 in AT:
             nodes = learner.summary()
             means, sds = np.array([n.mean for n in nodes]), np.array([n.sd for n in nodes])
             off = float(np.sqrt(np.mean((means - theta) ** 2)))

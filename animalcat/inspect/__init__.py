@@ -9,10 +9,10 @@ task what would tell nothing. `arena` is a task in which a model plays arenas, w
 for solvers of others. `read_logs` gives the outcomes in logs of any tasks as a table. The extra
 `inspect` brings what they need. These names load when they are first used.
 
-`logs` reads logs, `plan` is what an evaluation consists of, `session` goes through one, `source`
-gives it to inspect_ai, `stopping` stops early, `results` is what a log has found out, and
-`_registry` is what inspect_ai loads. `arenas` lets a model play a session as a task, and `speaking`
-is the model as an agent.
+A sample's way: `plan` has its demands, `session` chooses it, `source` gives it to inspect_ai and
+takes in what came of it (`logs`), and `report` says what that tells; `results` does it all again
+from a log. `stopping` stops early, `_registry` is what inspect_ai loads. `arenas` lets a model play
+a session as a task, and `speaking` is the model as an agent.
 """
 
 from __future__ import annotations
@@ -27,31 +27,19 @@ if TYPE_CHECKING:
     from animalcat.inspect.stopping import early_stopping
 
 __all__ = ["adaptive", "arena", "arena_tools", "early_stopping", "read_logs"]
-
-_HOME = {
-    "adaptive": "source",
-    "arena": "arenas",
-    "arena_tools": "arenas",
-    "early_stopping": "stopping",
-    "read_logs": "logs",
-}
-"""Where each name lives."""
+_HOME = {"adaptive": "source", "arena": "arenas", "arena_tools": "arenas", "read_logs": "logs"}
+"""Where each name lives; one that is not here is in `stopping`."""
 
 
 def __getattr__(name: str) -> Any:
     """The public names, imported when they are first used."""
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'animalcat.inspect' has no attribute {name!r}")
     try:
-        module = import_module(f"animalcat.inspect.{_HOME[name]}")
+        module = import_module(f"animalcat.inspect.{_HOME.get(name, 'stopping')}")
     except ImportError as error:
         from animalcat.installing import missing
 
         raise missing(f"animalcat.inspect.{name}", error, "inspect") from error
     value = globals()[name] = getattr(module, name)
     return value
-
-
-def __dir__() -> list[str]:
-    """What there is, for completion: the public names, and not where they live."""
-    return list(__all__)

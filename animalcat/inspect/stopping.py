@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from anyio.to_thread import run_sync
@@ -11,14 +10,11 @@ from inspect_ai.log import EvalSpec
 from inspect_ai.scorer import SampleScore
 from inspect_ai.util import EarlyStop
 
-from animalcat.inspect.logs import KEY, scored_of
-from animalcat.inspect.plan import Demands, Plan, Stop, make_plan
-from animalcat.inspect.session import of_samples
+from animalcat.inspect.logs import KEY, number_of
+from animalcat.inspect.plan import Demands, Stop, make_plan
+from animalcat.inspect.report import as_json, of_samples, told_of
 from animalcat.layouts.adaptive.information import GainEstimator
-from animalcat.layouts.explaining.session import verdict_of
-from animalcat.layouts.explaining.wording import SAMPLES
 from animalcat.layouts.library import LayoutSource
-from animalcat.layouts.reporting.profile import Profile
 
 LEAST: Final = 0.1
 
@@ -55,8 +51,9 @@ class LayoutStopping:
                 would.
             variant: Variant of the layout; by default the one that is meant.
         """
-        self._options: dict[str, Any] = {"stop": stop, "seed": seed, "variant": variant}
-        self._layout, self._demands, self._score, self._least = layout, demands, score, least
+        self._given: dict[str, Any] = {"layout": layout, "demands": demands, "stop": stop}
+        self._given |= {"seed": seed, "variant": variant}
+        self._score, self._least = score, least
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Begin with a task.
@@ -64,20 +61,18 @@ class LayoutStopping:
         Raises:
             PlanError: The demands or the layout are not those of the samples.
         """
-        self._plan: Plan = make_plan(samples, self._layout, self._demands, **self._options)
+        self._plan = make_plan(samples, **self._given)
         self._learner = self._plan.learner()
         self._gains = GainEstimator(self._learner.bank)
-        self._rows = {name: row for row, name in enumerate(self._plan.items)}
+        self._rows = {name: row for row, name in enumerate(self._plan.bank.names)}
         self._told = self._left_out = 0
-        self._agent, self._task = task.model, task.task
+        self._about = {"agent": task.model, "battery": task.task}
         return KEY
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Say whether a sample is left out; one without demands never is."""
         row = self._rows.get(str(id))
-        if row is None:
-            return None
-        why = await run_sync(self._why_not, row)
+        why = "" if row is None else await run_sync(self._why_not, row)
         self._left_out += bool(why)
         return EarlyStop(id=id, epoch=epoch, reason=why) if why else None
 
@@ -89,25 +84,17 @@ class LayoutStopping:
         Raises:
             LogError: There is no score of the name that was given, or it is no number.
         """
-        if str(id) not in self._rows:
-            return
-        outcome, _ = scored_of(
-            _Ended(id, {name: one.score for name, one in scores.items()}), self._score
-        )
-        if outcome is not None:
+        outcome = number_of({name: one.score for name, one in scores.items()}, self._score, id)
+        if outcome is not None and str(id) in self._rows:
             self._learner.tell(str(id), outcome, self._told, random=False)
             self._told += 1
 
     async def complete_task(self) -> dict[str, Any]:
         """The profile of the live posterior, and how many samples were left out, for the log."""
-        learner = self._learner
-        stop = learner.verdict()
-        about = {"agent": self._agent, "battery": self._task, "episodes": learner.n}
-        profile = Profile.of_live(learner.posterior, stop.status, about)
-        profile, judged = verdict_of(learner, profile, words=SAMPLES)
-        said = of_samples({**profile.to_dict(), "verdict": judged.to_dict()})
-        left_out = {"left_out": self._left_out, "without_demands": dict(self._plan.left_out)}
-        return json.loads(json.dumps({"profile": said, **left_out}))
+        about = {**self._about, "episodes": self._learner.n}
+        profile = as_json(of_samples(told_of(self._learner, about)))
+        gaps = dict(self._plan.left_out)
+        return {"profile": profile, "left_out": self._left_out, "without_demands": gaps}
 
     def _why_not(self, row: int) -> str:
         verdict = self._learner.verdict()
@@ -117,15 +104,6 @@ class LayoutStopping:
         if told[row] < self._least * told.max(initial=0.0):
             return f"it would tell less than {self._least:.0%} of what the best sample would"
         return ""
-
-
-class _Ended:
-    """A sample that has ended by itself, as `scored_of` takes it."""
-
-    error = limit = None
-
-    def __init__(self, id: str | int, scores: dict[str, Any]) -> None:
-        self.id, self.scores = id, scores
 
 
 early_stopping = LayoutStopping

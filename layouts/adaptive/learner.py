@@ -194,6 +194,7 @@ class Learner:
         rules: int = RULES,
         fallback: bool = True,
         determinism: DeterminismPrior | None = None,
+        exposure: float = 1.0,
     ) -> None:
         """Start before the first episode.
 
@@ -211,6 +212,9 @@ class Learner:
             fallback: Whether choices are stratified random while the alarm stands.
             determinism: How many agents are random and how many deterministic, which says how much
                 repeats count; by default what the layout's calibration says, or a third each.
+            exposure: Share of agents, at most, that are asked any one instance, unless the policy
+                lists it. So no choice is more likely than 1 - (1 - exposure)^(1 / n), with n the
+                rule's number of episodes, and every instance keeps a chance of being chosen.
 
         Raises:
             RulesError: The rules have another version.
@@ -250,6 +254,8 @@ class Learner:
         self._selector = selector
         self._stopper = stopper or RuleStopper(self.layout, self.rule)
         self._counts_down = stopper is None and self.rule.counts_down
+        self._exposure = exposure
+        self._most = _most_likely(exposure, self.rule.max_episodes, len(bank))
         self._choose_from(bank)
         self._begin()
 
@@ -880,7 +886,9 @@ class Learner:
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}
-        self._chooser = Chooser(bank, self.policy, selector=self._selector, aside=self._aside)
+        self._chooser = Chooser(
+            bank, self.policy, selector=self._selector, aside=self._aside, most=self._most
+        )
 
     def _place_all(self) -> None:
         """Find what was told in the chooser's bank, which has changed."""
@@ -1103,6 +1111,8 @@ class Learner:
             "version of the rules": self.rules,
             "determinism": asdict(self._determinism),
         }
+        if self._exposure < 1.0:
+            settings["exposure"] = self._exposure
         return json.loads(json.dumps(settings))
 
 
@@ -1117,6 +1127,24 @@ def _determinism_of(layout: Layout) -> DeterminismPrior:
     if calibration is None or calibration.determinism is None:
         return UNKNOWN
     return DeterminismPrior(*calibration.determinism)
+
+
+def _most_likely(exposure: float, episodes: int, size: int) -> float:
+    """The greatest probability of a choice under which few enough agents are asked an instance.
+
+    Raises:
+        ValueError: There are too few instances for so many episodes.
+    """
+    if exposure >= 1.0:
+        return 1.0
+    left = max(size - episodes, 0) + 1
+    least = 1.0 - (1.0 - 1.0 / left) ** episodes
+    if exposure < least:
+        raise ValueError(
+            f"an exposure of {exposure:g} cannot be kept with up to {episodes} choices among "
+            f"{size}: give {least:.2g} or more, or stop earlier"
+        )
+    return float(1.0 - (1.0 - exposure) ** (1.0 / episodes))
 
 
 def _identity(given: Selector | Stopper | None) -> str:

@@ -17,6 +17,7 @@ from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
 from animalcat.layouts.adaptive.selectors import (
+    LISTED,
     Aimed,
     Best,
     Branch,
@@ -36,6 +37,7 @@ from animalcat.layouts.adaptive.selectors import (
     UniformRandom,
     VarianceDrop,
     WorthProportional,
+    capped,
     propensities,
 )
 from animalcat.layouts.inference.live import LivePosterior
@@ -211,6 +213,7 @@ class Chooser:
         *,
         selector: Selector | None = None,
         aside: Collection[str] = (),
+        most: float = 1.0,
     ) -> None:
         """Build the policy's selector.
 
@@ -220,8 +223,11 @@ class Chooser:
             selector: Chooses in place of the policy, which then only says how often an instance may
                 be played and whether any may be made.
             aside: Names of instances that are no longer in the bank; the policy may list them.
+            most: The greatest chance that an instance may have of being chosen next, unless it is
+                listed.
         """
         self.bank = bank
+        self._most = most
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
         self._ours = selector is None
@@ -348,6 +354,13 @@ class Chooser:
         if self.policy.pairs and (rest := self._rest(history, allowed)):
             return (rest,)
         branches = self._drawn_from(posterior, history, allowed, distrust, doubt, wanted, telling)
+        if self._most < 1.0:
+            branches = tuple(
+                one
+                if one.reason == LISTED
+                else replace(one, probabilities=capped(one.probabilities, self._most, allowed))
+                for one in branches
+            )
         return self._in_sets(branches, history, allowed) if self.policy.pairs else branches
 
     def _rest(self, history: History, allowed: Mask) -> Branch | None:

@@ -23,6 +23,9 @@ from animalcat.layouts.watching.watch import DOUBT
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
+LISTED: Final = "listed"
+"""Why an instance is chosen that a list has in its order."""
+
 _TIE: Final = 1e-9
 """Scores this near to the best, in shares of it, count as equal."""
 
@@ -277,7 +280,7 @@ class ListOrder:
     """
 
     order: tuple[int, ...]
-    reason: str = "listed"
+    reason: str = LISTED
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """Return one branch on the next instance of the list; none after its end."""
@@ -452,6 +455,30 @@ class Mixture:
 def propensities(branches: Sequence[Branch], size: int) -> Floats:
     """Probability of every instance over all branches, (instances,)."""
     return np.asarray(sum((b.share * b.probabilities for b in branches), np.zeros(size)))
+
+
+def capped(chances: Floats, most: float, allowed: Mask) -> Floats:
+    """Lower all chances to a cap, and give what is over to the others in proportion.
+
+    Where all that have a chance are at the cap, the rest goes evenly to all that are allowed. If
+    there are too few of these, all have the same chance.
+
+    Args:
+        chances: (instances,), summing to 1.
+        most: The cap.
+        allowed: (instances,), which may be chosen.
+    """
+    found, full = chances, np.zeros(len(chances), np.bool_)
+    while found.max() > most * (1.0 + _ROUNDING):
+        full |= found >= most
+        free = allowed & ~full
+        if not free.any():
+            return _uniform(allowed)
+        weights = np.where(free, chances, 0.0)
+        weights = weights if weights.any() else free.astype(np.float64)
+        rest = 1.0 - most * np.count_nonzero(full)
+        found = np.where(full, most, rest * weights / weights.sum())
+    return found
 
 
 def _uniform(mask: Mask) -> Floats:

@@ -76,6 +76,24 @@ def voids_by_demand(
         The demands, those first where the shares of voids differ most; empty without a void.
     """
     ended = [(is_void(e), _demands(e, layout, covered)) for e in attempts if _ended(e)]
+    return counted_voids(layout, covered, ended)
+
+
+def counted_voids(
+    layout: Layout,
+    covered: Mapping[str, Sequence[float]],
+    ended: Sequence[tuple[bool, Sequence[float]]],
+) -> list[Voids]:
+    """Count what is void by every demand that varies.
+
+    Args:
+        layout: The layout, which says what the demands are.
+        covered: Features of all instances by name, in the order of the layout's columns.
+        ended: Whether each attempt that has ended is void, and its features.
+
+    Returns:
+        As `voids_by_demand`.
+    """
     if not any(void for void, _ in ended):
         return []
     voids: list[Voids] = []
@@ -97,11 +115,13 @@ def voids_by_demand(
     return sorted(voids, key=lambda counts: -_difference(counts))
 
 
-def voids_to_dict(voids: Sequence[Voids]) -> dict[str, Any]:
+def voids_to_dict(
+    voids: Sequence[Voids], what: str = "Attempts that the agent voided"
+) -> dict[str, Any]:
     """Return what the profile says of voids: words for the widest difference, and all counts."""
     words = ""
     if voids:
-        words = f"Attempts that the agent voided, by demand: {voids[0].words}"
+        words = f"{what}, by demand: {voids[0].words}"
         if len(voids) > 1:
             words += f"; {voids[1].words}"
         words += ". Where voids go with a demand, what counts is no fair sample of it."
