@@ -33,6 +33,7 @@ PARTS: Final[Mapping[str, str]] = {
     "fresh": "two fresh sessions of one agent",
     "adaptive": "what adaptive choice saves",
     "recovery": "profiles of agents with planted limits",
+    "spoken": "profiles of scripted speakers with planted limits, through pictures and words",
     "levels": "profiles by 18 scales of real items: intervals, and what NUTS says",
     "growth": "how cost grows with what is stored",
     "demo": "how often the demo finds what it planted",
@@ -46,7 +47,7 @@ PARTS: Final[Mapping[str, str]] = {
     "coins": "a long session on demands without arenas, which are coins; killed and resumed",
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
-KEPT: Final = ("adaptive", "recovery", "levels", "impostors", "trust")
+KEPT: Final = ("adaptive", "recovery", "spoken", "levels", "impostors", "trust")
 """Parts that can write what they found to a folder."""
 
 
