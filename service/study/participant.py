@@ -26,7 +26,7 @@ FREE_SHARE: Final = 0.05
 
 
 class Stage(StrEnum):
-    """Where a participant is."""
+    """Where a participant is; of who declines nothing is kept, so that they are nowhere."""
 
     CONSENT = auto()
     DEVICE = auto()
@@ -37,13 +37,12 @@ class Stage(StrEnum):
     BREAK = auto()
     DEBRIEF = auto()
     DONE = auto()
-    DECLINED = auto()
     SCREENED = auto()
 
     @property
     def over(self) -> bool:
         """Whether nothing follows."""
-        return self in (Stage.DONE, Stage.DECLINED, Stage.SCREENED)
+        return self in (Stage.DONE, Stage.SCREENED)
 
 
 @checked(frozen=True, slots=True)
@@ -144,14 +143,6 @@ class Agreed:
 
 
 @checked(frozen=True, slots=True)
-class Declined:
-    """The consent was refused."""
-
-    at: datetime
-    kind: Literal["declined"] = "declined"
-
-
-@checked(frozen=True, slots=True)
 class DeviceFits:
     """The device has what the study needs."""
 
@@ -231,7 +222,6 @@ class Debriefed:
 Event: TypeAlias = (
     Arrived
     | Agreed
-    | Declined
     | DeviceFits
     | PageRead
     | Answered
@@ -392,12 +382,6 @@ def _forward(study: Study, now: Participant, stage: Stage) -> Participant:
 def _(event: Agreed, study: Study, now: Participant) -> Participant:
     _at(now, Stage.CONSENT)
     return _forward(study, replace(now, consent=(event.version, event.digest)), Stage.DEVICE)
-
-
-@_after.register
-def _(event: Declined, study: Study, now: Participant) -> Participant:
-    _at(now, Stage.CONSENT)
-    return replace(now, stage=Stage.DECLINED)
 
 
 @_after.register

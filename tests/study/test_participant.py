@@ -15,7 +15,6 @@ from animalcat.service.study.participant import (
     Answered,
     Arrived,
     Debriefed,
-    Declined,
     DeviceFits,
     Event,
     OutOfPlaceError,
@@ -97,7 +96,7 @@ def test_what_belongs_elsewhere_changes_nothing(written: Write, at: int) -> None
     study = written()
     now = run(study, *WHOLE[:at])
     may_come = {
-        Stage.CONSENT: (Agreed, Declined),
+        Stage.CONSENT: (Agreed,),
         Stage.DEVICE: (DeviceFits,),
         Stage.INSTRUCTIONS: (PageRead,),
         Stage.QUESTIONS: (Answered,),
@@ -106,7 +105,7 @@ def test_what_belongs_elsewhere_changes_nothing(written: Write, at: int) -> None
         Stage.BREAK: (Rested, SessionOver),
         Stage.DEBRIEF: (Debriefed,),
     }
-    for event in (*WHOLE, Declined(NOW), Arrived(NOW, "x", "")):
+    for event in (*WHOLE, Arrived(NOW, "x", "")):
         if isinstance(event, may_come[now.stage]):
             continue
         with pytest.raises(OutOfPlaceError):
@@ -180,7 +179,7 @@ def test_flags_say_why_times_are_not_to_be_trusted() -> None:
 
 
 def test_events_are_the_same_after_they_were_stored() -> None:
-    for k, event in enumerate((Arrived(NOW, "x", "plain"), *WHOLE, Declined(NOW))):
+    for k, event in enumerate((Arrived(NOW, "x", "plain"), *WHOLE)):
         later = EVENTS.validate_json(EVENTS.dump_json(event, exclude_none=True))
         assert later == event, k
     with pytest.raises(ValueError, match="frames"):
