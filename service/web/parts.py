@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from animalcat.service.web.application import MakePart
+from animalcat.service.web.filming import filming
+from animalcat.service.web.playing import playing
 from animalcat.service.web.watching import watching
 
-ALL: Final[Sequence[MakePart]] = (watching,)
+ALL: Final[Sequence[MakePart]] = (watching, filming, playing)
 """Make the parts."""

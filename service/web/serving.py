@@ -43,10 +43,14 @@ class Pages(NamedTuple):
     Attributes:
         url: Their address, without a slash at its end.
         ticket: Makes a ticket that lets one browser in.
+        serve: Serves them until it is interrupted; for commands.
+        stop: Makes `serve` return, from any thread.
     """
 
     url: str
     ticket: Callable[[], str]
+    serve: Callable[[], None] = lambda: None
+    stop: Callable[[], None] = lambda: None
 
     def link(self, path: str = "") -> str:
         """Return an address that lets one browser in, once.
@@ -89,15 +93,12 @@ async def offered(inside: Inside, calls: Calls) -> AsyncGenerator[Pages]:
 
 
 @contextmanager
-def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[tuple[Pages, Callable[[], None]]]:
-    """Make pages of a command, on this machine alone.
+def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
+    """Make pages of a command, on this machine alone; `Pages.serve` serves them.
 
     Args:
         parts: What they show.
         port: Their port; 0 for any free one.
-
-    Yields:
-        The pages, and what serves them until it is interrupted.
 
     Raises:
         OSError: The port is taken.
@@ -107,15 +108,23 @@ def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[tuple[Pages, Ca
     door = Door(own_hosts("127.0.0.1", listener.getsockname()[1]))
     site = Site(visits, door)
     app = create_app(site, parts)
+    loop = asyncio.new_event_loop()
+    ended = asyncio.Event()
 
     async def serve() -> None:
         async with _running(app, listener, site):
-            await asyncio.Event().wait()
+            await ended.wait()
 
     try:
-        yield Pages(_url(listener, door), visits.ticket), lambda: asyncio.run(serve())
+        yield Pages(
+            _url(listener, door),
+            visits.ticket,
+            lambda: loop.run_until_complete(serve()),
+            lambda: loop.call_soon_threadsafe(ended.set) and None,
+        )
     finally:
         site.stop()
+        loop.close()
         listener.close()
 
 

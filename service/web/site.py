@@ -195,6 +195,24 @@ class Site:
         calls: Any = self.served.calls.of(self.caller(request), self.asked(request).peer)
         return AsyncClient("this server", calls)
 
+    async def check(self, request: HTTPConnection, method: str, *items: str) -> Caller:
+        """Check that who looks may make a call about things; for what no call of the wire shows.
+
+        Args:
+            request: Whose request it is.
+            method: Full name of the call of the wire that shows as much.
+            items: Resource names of the things.
+
+        Raises:
+            SignInNeeded: Nobody knows who looks.
+            ServiceError: It may not.
+        """
+        assert self.served is not None, "the part asks for a server"
+        caller, gate = self.caller(request), self.served.gate
+        rule = gate.admit(method, caller)
+        await gate.check(caller, rule.reach[caller.role], *items)
+        return caller
+
 
 def quoted(part: str) -> str:
     """Return a part of a path as links have it."""
