@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +43,7 @@ from animalcat.service.study.store import (
     WithdrawnError,
 )
 from animalcat.service.web.guard import Guard, cookies_of
+from animalcat.service.web.realtime import Screen, with_screen
 from animalcat.service.web.site import Part, Site, not_found
 
 HERE: Final = Path(__file__).parent
@@ -234,17 +236,13 @@ class StudyPages:
             await socket.send_text(json.dumps({"t": "page"}))
             await socket.close()
             return
-        page, seat = _Page(socket), self._seats.of(participant.id)
-        await seat.attend(page)
-        try:
-            while True:
-                await seat.hear(await socket.receive_text())
-        except (WebSocketDisconnect, RuntimeError):  # the second: it was closed from here
-            pass
-        except (ValueError, KeyError):
-            await page.close(1008)
-        finally:
-            seat.leave(page)
+        seat, screen = self._seats.of(participant.id), Screen(socket)
+        failed = await with_screen(screen, lambda: seat.attend(screen))
+        seat.leave(screen)
+        if failed is not None:
+            raise failed
+        with suppress(RuntimeError, WebSocketDisconnect):  # the browser has closed it
+            await socket.close()
 
     def _page_of(self, request: Request, now: Participant, opens: Any) -> Response:
         """Return the page of the stage where a participant is."""
@@ -373,22 +371,6 @@ class StudyPages:
         header = Guard(answer, self._site).set_cookie(asked, self._cookie, value, seconds)
         answer.headers.append("set-cookie", header)
         return answer
-
-
-class _Page:
-    """A page of a participant, as the seat reaches it."""
-
-    def __init__(self, socket: WebSocket) -> None:
-        self._socket = socket
-
-    async def tell(self, **message: Any) -> None:
-        await self._socket.send_text(json.dumps(message))
-
-    async def show(self, frame: bytes) -> None:
-        await self._socket.send_bytes(frame)
-
-    async def close(self, code: int = 1000) -> None:
-        await self._socket.close(code)
 
 
 def study_part(store: StudyStore, seats: Seats) -> Callable[[Site], Part]:

@@ -46,40 +46,39 @@ class Stage(StrEnum):
 
 
 @checked(frozen=True, slots=True)
-class Timing:
-    """How a trial ran in the participant's browser, by its own clock.
+class TrialTiming:
+    """How a trial ran in the participant's browser, by its clock; times are in ms.
 
     Attributes:
-        frames: Number of frames that arrived.
-        dropped: Of these, how many were never painted, as a later one had come.
-        late: How many were painted more than `LAG_MS` after their time.
-        interval_ms: Mean time between frames that were painted.
-        interval_p95_ms: 95th percentile of that.
-        arrival_p95_ms: 95th percentile of how long after its time a frame arrived.
-        paint_p95_ms: 95th percentile of how long after its time a frame was painted.
-        decision_p95_ms: 95th percentile from a key to the first frame that knows of it.
-        first_key_ms: From the first frame to the first key; None without a key.
-        keys: How many keys or buttons were pressed.
-        blurs: How often the window lost its focus or was hidden.
-        blur_ms: How long it had.
+        frames: Number of frames that were sent.
+        dropped: Of these, how many were not painted, as the page was hidden or gone.
+        late: How many were painted more than `LAG_MS` after their decision was due.
+        interval_mean: Mean time between frames that were painted.
+        interval_p95: 95th percentile of that.
+        arrival_p95: 95th percentile of how long after it was due a frame arrived.
+        paint_p95: 95th percentile of how long after it was due a frame was painted.
+        key_p95: 95th percentile from a key to the first frame that it led to, so with the wait for
+            the next decision.
+        round_trip: Shortest way to the browser and back.
+        first_key: From the first frame to the first key; None without a key.
+        keys: How many decisions had a new key.
+        blurs: How often the window lost its keys or was hidden.
         full_screen: Whether the trial ran in full screen all the time.
-        input: By what the participant steered.
     """
 
-    frames: Annotated[int, Field(ge=0, le=10**7)] = 0
-    dropped: Annotated[int, Field(ge=0, le=10**7)] = 0
-    late: Annotated[int, Field(ge=0, le=10**7)] = 0
-    interval_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    interval_p95_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    arrival_p95_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    paint_p95_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    decision_p95_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    first_key_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
-    keys: Annotated[int, Field(ge=0, le=10**7)] = 0
-    blurs: Annotated[int, Field(ge=0, le=10**7)] = 0
-    blur_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
+    frames: int = 0
+    dropped: int = 0
+    late: int = 0
+    interval_mean: float | None = None
+    interval_p95: float | None = None
+    arrival_p95: float | None = None
+    paint_p95: float | None = None
+    key_p95: float | None = None
+    round_trip: float | None = None
+    first_key: float | None = None
+    keys: int = 0
+    blurs: int = 0
     full_screen: bool = False
-    input: Literal["none", "keys", "touch", "both"] = "none"
 
 
 @checked(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class Trial:
             "fault" of the service.
         passed: Whether it was passed; None unless it was played.
         gaps: Seconds of each absence after which it went on.
-        timing: What the browser measured; None if it never said.
+        timing: What the browser measured; None if no frame was shown.
     """
 
     episode: int
@@ -105,7 +104,7 @@ class Trial:
     outcome: Literal["played", "void", "fault"]
     passed: bool | None = None
     gaps: tuple[float, ...] = ()
-    timing: Timing | None = None
+    timing: TrialTiming | None = None
 
     @property
     def flags(self) -> tuple[str, ...]:

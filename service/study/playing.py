@@ -8,86 +8,56 @@ whether a key is pressed or not. It stands still while nothing is heard of the b
 from __future__ import annotations
 
 import asyncio
-import io
-import json
 import logging
-import struct
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, cast
+from itertools import pairwise
+from typing import Any, Final
 
 import grpc
-from PIL import Image
-from pydantic import TypeAdapter, ValidationError
+import numpy as np
 
 from animalcat.client.async_client import AsyncClient
 from animalcat.client.connection import translated_errors
 from animalcat.client.stream import EvaluationStream, Welcome
 from animalcat.envs.agents.fingerprint import AgentFingerprint
-from animalcat.envs.types import ACTIONS, PHYSICS_STEP, Observation
+from animalcat.envs.types import PHYSICS_STEP, Observation
 from animalcat.errors import AnimalcatError
 from animalcat.protocol import version
+from animalcat.service.study.file import Shown
 from animalcat.service.study.participant import (
     GAP_SECONDS,
+    LAG_MS,
     Part,
     Participant,
     SessionMade,
     SessionOver,
-    Timing,
     Trial,
     TrialOver,
+    TrialTiming,
 )
 from animalcat.service.study.store import StudyError, StudyStore
+from animalcat.service.web.realtime import Decision, Frame, Screen, Timing
 from animalcat.v1 import gateway_pb2
 from animalcat.values import Outcome
 
 log = logging.getLogger(__name__)
 
-SILENT_SECONDS: Final = 1.0
+SILENT_SECONDS: Final = 1.5
 """Nothing is heard of a browser for so long, and the arena stands still."""
 READY_SECONDS: Final = 600.0
 """How long a participant may take to begin the next round; then its arena is given back."""
-TIMING_SECONDS: Final = 1.0
-"""How long the browser may take to say how a trial ran, after its end."""
+LAST_SECONDS: Final = 0.3
+"""How long the browser may take to say when it painted the last frame."""
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 8.0
 """Seconds between attempts to go on after the service failed, each twice the one before."""
-_FRAME: Final = struct.Struct("<IdIff")
-"""Step, time in ms, number of the latest key that it knows of, health, reward; then a PNG."""
-_TIMING: Final = TypeAdapter(Timing)
-
-
-class Socket(Protocol):
-    """What reaches one page of a participant."""
-
-    async def tell(self, **message: Any) -> None:
-        """Send a message."""
-        ...
-
-    async def show(self, frame: bytes) -> None:
-        """Send a frame."""
-        ...
-
-    async def close(self) -> None:
-        """Close it."""
-        ...
-
-
-@dataclass(slots=True)
-class _Heard:
-    """What the browser has said."""
-
-    at: float = 0.0
-    action: int = 0
-    key: int = 0
-    timing: Timing | None = None
-    timed: asyncio.Event = field(default_factory=asyncio.Event)
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
-    here: asyncio.Event = field(default_factory=asyncio.Event)
+PRACTICE_AIM: Final = 0.85
+"""Success rate at which practice aims."""
 
 
 @dataclass(slots=True)
@@ -98,7 +68,11 @@ class _Run:
     began: float
     step: int = 0
     gaps: list[float] = field(default_factory=list[float])
-    last: bytes = b""
+    timings: list[Timing] = field(default_factory=list[Timing])
+    total: float = 0.0
+    last: Frame | None = None
+    blurs: int = 0
+    full_screen: bool = False
 
 
 class Seat:
@@ -123,8 +97,9 @@ class Seat:
         """
         self._store, self._client, self._id = store, client, participant
         self._clock, self._now = clock, now
-        self._socket: Socket | None = None
-        self._heard = _Heard()
+        self._screen: Screen | None = None
+        self._came = asyncio.Event()
+        self._gone = clock()
         self._run: _Run | None = None
         self._driving: asyncio.Task[None] | None = None
         self._ending = set[asyncio.Task[None]]()
@@ -132,73 +107,34 @@ class Seat:
     @property
     def busy(self) -> bool:
         """Whether somebody is there, or may come back to what is open."""
-        return self._socket is not None or (self._driving is not None and not self._driving.done())
+        return self._screen is not None or (self._driving is not None and not self._driving.done())
 
     @property
     def playing(self) -> bool:
         """Whether a trial is open."""
         return self._run is not None
 
-    async def attend(self, socket: Socket) -> None:
-        """Show a page what is played, instead of the page before it, if any."""
-        if self._socket is not None:
-            before, self._socket = self._socket, None
+    async def attend(self, screen: Screen) -> None:
+        """Show a page what is played, instead of the page before it, until another one comes."""
+        if (before := self._screen) is not None:
             with suppress(Exception):
                 await before.tell(t="elsewhere")
-                await before.close()
-        self._socket = socket
-        self._heard.at = self._clock()
-        self._heard.action = 0
-        self._heard.here.set()
-        if self._run is not None:
-            await self._open(self._run, resumed=True)
-            await socket.show(self._run.last)
+        self._screen = screen
+        self._came.set()
+        if (run := self._run) is not None:
+            await self._tell(t="open", resumed=True)
+            if run.last is not None:
+                await screen.show(run.last, self._clock(), None)
         if self._driving is None or self._driving.done():
-            self._heard.ready.clear()
             self._driving = asyncio.create_task(self._drive(), name=f"participant {self._id}")
+        while self._screen is screen:
+            self._came.clear()
+            await self._came.wait()
 
-    def leave(self, socket: Socket) -> None:
+    def leave(self, screen: Screen) -> None:
         """Take note that a page is gone."""
-        if socket is self._socket:
-            self._socket = None
-            self._heard.here.clear()
-
-    async def hear(self, text: str) -> None:
-        """Take in what the page says.
-
-        Raises:
-            ValueError: It is no message that there is.
-        """
-        read: Any = json.loads(text)
-        if not isinstance(read, dict):
-            raise ValueError("no message")
-        said = cast("dict[str, Any]", read)
-        heard, kind = self._heard, said.get("t")
-        heard.at = self._clock()
-        heard.here.set()
-        if kind == "keys":
-            action, key = said["a"], said["n"]
-            if type(action) is not int or type(key) is not int:
-                raise ValueError("no key")
-            if not 0 <= action < ACTIONS or not 0 <= key < 2**31:
-                raise ValueError("no key")
-            heard.action, heard.key = action, key
-        elif kind == "ready":
-            heard.ready.set()
-        elif kind == "timing":
-            try:
-                heard.timing = _TIMING.validate_python(said["of"])
-            except ValidationError as error:
-                raise ValueError("no timing") from error
-            if said.get("last"):
-                heard.timed.set()
-        elif kind == "ping":
-            stamp = said["c"]
-            if type(stamp) not in (int, float):
-                raise ValueError("no time")
-            await self._tell(t="pong", c=stamp, s=self._clock() * 1e3)
-        else:
-            raise ValueError("no message")
+        if screen is self._screen:
+            self._screen, self._gone = None, screen.heard
 
     async def stop(self) -> None:
         """Leave, since the study stops here or the participant has withdrawn."""
@@ -208,9 +144,8 @@ class Seat:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if (socket := self._socket) is not None:
-            with suppress(Exception):
-                await socket.close()
+        self._screen = None
+        self._came.set()
 
     async def _drive(self) -> None:
         """Play one trial after another as long as the participant is there and at play."""
@@ -225,7 +160,7 @@ class Seat:
                 await self._tell(t="trouble")
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
-                if self._socket is None:
+                if self._screen is None:
                     return
             except StudyError as error:
                 log.info("participant %s: %s", self._id, error)
@@ -275,14 +210,20 @@ class Seat:
             raise AnimalcatError(f"the server sent {frame.WhichOneof('frame')} between episodes")
         start = frame.episode_start
         await self._tell(t="next", practice=part == "practice", first=start.episode == 0)
-        if not await self._is_ready():
+        said = await self._is_ready()
+        if said is None:
             await stream.withdraw(GAP_SECONDS)
             await self._tell(t="gone")
             return None
-        ended = await self._trial(stream, start)
+        ended = await self._trial(stream, start, full_screen=bool(said.get("full")))
         if ended is None:
             return None
         await self._keep(part, session, ended)
+        last = ended.outcome == "played" and ended.episode + 1 >= welcome.max_episodes
+        if part == "play" and last:
+            self._let_end(stream)  # the participant need not wait for the last fit
+            await self._over(part)
+            return None
         participant = self._store.participant(self._id)
         if participant.part != part:
             await stream.withdraw(GAP_SECONDS)  # nothing was shown of what may have been chosen
@@ -290,77 +231,69 @@ class Seat:
                 await self._client.cancel_session(session)
             await self._tell(t="page")
             return None
-        if ended.outcome == "played" and ended.episode + 1 >= welcome.max_episodes:
-            self._let_end(stream)  # the participant need not wait for the last fit
-            await self._over(part)
-            return None
         return True
 
     async def _trial(
-        self, stream: EvaluationStream, start: gateway_pb2.EpisodeStart
+        self, stream: EvaluationStream, start: gateway_pb2.EpisodeStart, *, full_screen: bool
     ) -> Trial | None:
         """Play a trial; None where the participant left it, which is stored then."""
-        heard, period = self._heard, stream.spec.decision_period * PHYSICS_STEP
-        period *= self._store.study_of(self._store.participant(self._id)).slower
-        heard.timing, heard.action, heard.key = None, 0, 0
-        heard.timed.clear()
-        run = self._run = _Run(start.episode, self._clock())
+        participant = self._store.participant(self._id)
+        study = self._store.study_of(participant)
+        shown = study.shows(participant.condition)
+        period = stream.spec.decision_period * PHYSICS_STEP * study.slower
+        run = self._run = _Run(start.episode, self._clock(), full_screen=full_screen)
         try:
-            await self._open(run)
-            await self._show(run, stream.observation(start.observation), 0.0)
-            due = self._clock()
+            await self._tell(t="open", resumed=False)
+            due, decision = self._clock(), None
+            frame = _frame(stream.observation(start.observation), run, shown)
+            await self._show(run, frame, due, None)
             while True:
                 due += period
-                await asyncio.sleep(max(0.0, due - self._clock()))
-                since = heard.at
-                if self._socket is None or self._clock() - since > SILENT_SECONDS:
-                    if not await self._is_back():
-                        await self._left(stream, run)
+                screen = self._screen
+                if screen is None or self._clock() - screen.heard > SILENT_SECONDS:
+                    since = self._gone if screen is None else screen.heard
+                    if not await self._is_back(since):
+                        await self._left(stream, run, self._clock() - since)
                         return None
                     run.gaps.append(round(self._clock() - since, 3))
                     due = self._clock()
                     continue
-                await stream.act(0, run.step, bytes([heard.action]))
-                frame = await stream.receive()
-                due = max(due, self._clock() - period)  # an arena never hurries to catch up
-                if frame.HasField("ask"):
-                    run.step = frame.ask.step
-                    seen = stream.observation(frame.ask.observation)
-                    await self._show(run, seen, frame.ask.reward)
+                while (said := await screen.asked(due)) is not None:
+                    run.full_screen = run.full_screen and said.get("do") != "small"
+                hidden, decision = screen.hidden, screen.decide()
+                await stream.act(0, run.step, bytes([decision.action]))
+                answer = await stream.receive()
+                run.blurs += screen.hidden - hidden
+                if answer.HasField("ask"):
+                    run.step, run.total = answer.ask.step, run.total + answer.ask.reward
+                    frame = _frame(stream.observation(answer.ask.observation), run, shown)
+                    await self._show(run, frame, due, decision)
+                    due = max(due, self._clock() - period)  # an arena never hurries to catch up
                     continue
-                return await self._ended(stream, run, frame.episode_end)
+                end = answer.episode_end
+                run.total += end.reward
+                if end.HasField("observation"):
+                    frame = _frame(stream.observation(end.observation), run, shown)
+                    await self._show(run, frame._replace(over=True), due, decision)
+                await asyncio.sleep(LAST_SECONDS)
+                outcome = "fault" if end.fault else "played"
+                return self._told(run, end.step, outcome, (*run.gaps,))
         finally:
             self._run = None
 
-    async def _ended(
-        self, stream: EvaluationStream, run: _Run, end: gateway_pb2.EpisodeEnd
-    ) -> Trial:
-        if end.HasField("observation"):
-            await self._show(run, stream.observation(end.observation), end.reward)
-        await self._tell(t="stop")
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._heard.timed.wait(), TIMING_SECONDS)
-        return Trial(
-            run.episode,
-            None,
-            round(self._clock() - run.began, 3),
-            end.step,
-            "fault" if end.fault else "played",
-            None,
-            tuple(run.gaps),
-            self._heard.timing,
-        )
+    def _told(self, run: _Run, steps: int, outcome: Any, gaps: tuple[float, ...]) -> Trial:
+        seconds = round(self._clock() - run.began, 3)
+        timing = summed(run.timings, run.blurs, full_screen=run.full_screen)
+        return Trial(run.episode, None, seconds, steps, outcome, None, gaps, timing)
 
-    async def _left(self, stream: EvaluationStream, run: _Run) -> None:
+    async def _left(self, stream: EvaluationStream, run: _Run, gap: float) -> None:
         """Leave an episode whose participant was away for too long."""
         log.info("participant %s was away for too long; the trial is void", self._id)
         await stream.leave()
         part = self._store.participant(self._id).part
         if part is None:
             return
-        seconds = round(self._clock() - run.began, 3)
-        gaps = (*run.gaps, round(self._clock() - self._heard.at, 3))
-        void = Trial(run.episode, None, seconds, run.step, "void", None, gaps, self._heard.timing)
+        void = self._told(run, run.step, "void", (*run.gaps, round(gap, 3)))
         self._store.append(self._id, TrialOver(self._now(), part, void))
         await self._tell(t="gone")
 
@@ -371,16 +304,7 @@ class Seat:
         ]
         mine = next(e for e in attempts if e.number == trial.episode and e.outcome is not None)
         passed = mine.outcome is Outcome.SUCCESS if trial.outcome == "played" else None
-        known = Trial(
-            trial.episode,
-            mine.attempt,
-            trial.seconds,
-            trial.steps,
-            trial.outcome,
-            passed,
-            trial.gaps,
-            trial.timing,
-        )
+        known = replace(trial, attempt=mine.attempt, passed=passed)
         before = self._store.participant(self._id)
         shown = self._store.study_of(before).shows(before.condition)
         then = self._store.append(self._id, TrialOver(self._now(), part, known))
@@ -400,7 +324,7 @@ class Seat:
             options["max_episodes"] = study.practice.most
             options["fresh"] = not study.practice.battery
             options["target_sd"] = 0.0
-            options["aim"] = 0.85
+            options["aim"] = PRACTICE_AIM
         made = await self._client.create_session(
             agent=self._id,
             battery=battery,
@@ -433,59 +357,90 @@ class Seat:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _is_ready(self) -> bool:
-        """Wait until the participant begins; whether they do, while they are there."""
+    async def _is_ready(self) -> dict[str, Any] | None:
+        """Wait until the participant begins; what their page says then, None if they are away."""
         end = self._clock() + READY_SECONDS
         while self._clock() < end:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._heard.ready.wait(), SILENT_SECONDS)
-            if self._heard.ready.is_set() and self._socket is not None:
-                self._heard.ready.clear()
+            screen = self._screen
+            if screen is None:
+                if not await self._is_back(self._gone):
+                    return None
+                await self._tell(t="next", practice=False, first=False)
+                continue
+            said = await screen.asked(self._clock() + SILENT_SECONDS)
+            if said is not None and said.get("do") == "ready":
+                return said
+            if self._clock() - screen.heard > GAP_SECONDS:
+                return None
+        return None
+
+    async def _is_back(self, since: float) -> bool:
+        """Wait for a participant who is away since a time; whether they come back soon enough."""
+        while self._clock() - since <= GAP_SECONDS:
+            screen = self._screen
+            if screen is not None and self._clock() - screen.heard <= SILENT_SECONDS:
                 return True
-            if self._clock() - self._heard.at > GAP_SECONDS:
-                return False
+            await asyncio.sleep(0.05)
         return False
 
-    async def _is_back(self) -> bool:
-        """Wait for a participant who is away; whether they come back in time."""
-        self._heard.here.clear()
-        while (left := self._heard.at + GAP_SECONDS - self._clock()) > 0.0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._heard.here.wait(), left)
-            if self._socket is not None and self._heard.here.is_set():
-                return True
-        return False
-
-    async def _open(self, run: _Run, *, resumed: bool = False) -> None:
-        await self._tell(t="open", episode=run.episode, resumed=resumed, origin=run.began * 1e3)
-
-    async def _show(self, run: _Run, seen: Observation, reward: float) -> None:
-        assert seen.camera is not None  # sessions of people have one
-        head = _FRAME.pack(run.step, self._clock() * 1e3, self._heard.key, seen.health, reward)
-        run.last = head + await asyncio.to_thread(png, seen.camera)
-        if (socket := self._socket) is not None:
-            await self._sent(socket.show(run.last))
+    async def _show(self, run: _Run, frame: Frame, due: float, decision: Decision | None) -> None:
+        run.last = frame
+        if (screen := self._screen) is not None:
+            with suppress(Exception):  # a page that is gone is noticed by its silence
+                await screen.show(frame, due, decision)
+                run.timings.append(screen.timings[-1])
 
     async def _tell(self, **message: Any) -> None:
-        if (socket := self._socket) is not None:
-            await self._sent(socket.tell(**message))
+        if (screen := self._screen) is not None:
+            with suppress(Exception):
+                await screen.tell(**message)
 
-    async def _sent(self, sending: Awaitable[None]) -> None:
-        """Send, if the page is still there; a page that is gone is noticed by its silence."""
-        with suppress(Exception):
-            await sending
+
+def _frame(seen: Observation, run: _Run, shown: Shown) -> Frame:
+    """Return what a participant sees: the picture, and beside it what the study lets them know."""
+    assert seen.camera is not None  # sessions of people have one
+    state: dict[str, Any] = {"resolution": seen.camera.shape[0]}
+    if shown.health:
+        state["health"] = round(float(seen.health), 2)
+    if shown.reward:
+        state["reward"] = round(run.total, 3)
+    return Frame(seen.camera.tobytes(), state, False)
+
+
+def summed(timings: Sequence[Timing], blurs: int, *, full_screen: bool) -> TrialTiming | None:
+    """Return how a trial ran by when each of its frames was; None without any."""
+    if not timings:
+        return None
+
+    def p95(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return round(1000.0 * float(np.percentile(known, 95)), 2) if known else None
+
+    painted = [t.painted for t in timings if t.painted is not None]
+    gaps = [(later - earlier) / 1000.0 for earlier, later in pairwise(painted)]
+    keys = [t.key for t in timings if t.key is not None]
+    trips = [t.round_trip for t in timings if t.round_trip is not None]
+    delays = [t.paint_delay for t in timings]
+    return TrialTiming(
+        frames=len(timings),
+        dropped=len(timings) - len(painted),
+        late=sum(delay is not None and 1000.0 * delay > LAG_MS for delay in delays),
+        interval_mean=round(1000.0 * float(np.mean(gaps)), 2) if gaps else None,
+        interval_p95=p95(gaps),
+        arrival_p95=p95([t.travelled for t in timings]),
+        paint_p95=p95(delays),
+        key_p95=p95([t.key_delay for t in timings]),
+        round_trip=round(min(trips), 2) if trips else None,
+        first_key=round(max(0.0, keys[0] - painted[0]), 2) if keys and painted else None,
+        keys=len(keys),
+        blurs=blurs,
+        full_screen=full_screen,
+    )
 
 
 def stream_name(stream: EvaluationStream) -> str:
     """Return the name of the task that stays with a stream until its session has ended."""
     return f"end of stream {id(stream)}"
-
-
-def png(camera: Any) -> bytes:
-    """Return a picture as a PNG, packed quickly rather than tightly."""
-    out = io.BytesIO()
-    Image.fromarray(camera).save(out, "PNG", compress_level=1)
-    return out.getvalue()
 
 
 class Seats:
