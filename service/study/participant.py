@@ -26,7 +26,7 @@ FREE_SHARE: Final = 0.05
 
 
 class Stage(StrEnum):
-    """Where a participant is."""
+    """Where a participant is; of who declines nothing is kept, so that they are nowhere."""
 
     CONSENT = auto()
     DEVICE = auto()
@@ -37,50 +37,48 @@ class Stage(StrEnum):
     BREAK = auto()
     DEBRIEF = auto()
     DONE = auto()
-    DECLINED = auto()
     SCREENED = auto()
 
     @property
     def over(self) -> bool:
         """Whether nothing follows."""
-        return self in (Stage.DONE, Stage.DECLINED, Stage.SCREENED)
+        return self in (Stage.DONE, Stage.SCREENED)
 
 
 @checked(frozen=True, slots=True)
-class Timing:
-    """How a trial ran in the participant's browser, by its own clock.
+class TrialTiming:
+    """How a trial ran in the participant's browser, by its clock; times are in ms.
 
     Attributes:
-        frames: Number of frames that arrived.
-        dropped: Of these, how many were never painted, as a later one had come.
-        late: How many were painted more than `LAG_MS` after their time.
-        interval_ms: Mean time between frames that were painted.
-        interval_p95_ms: 95th percentile of that.
-        arrival_p95_ms: 95th percentile of how long after its time a frame arrived.
-        paint_p95_ms: 95th percentile of how long after its time a frame was painted.
-        decision_p95_ms: 95th percentile from a key to the first frame that knows of it.
-        first_key_ms: From the first frame to the first key; None without a key.
-        keys: How many keys or buttons were pressed.
-        blurs: How often the window lost its focus or was hidden.
-        blur_ms: How long it had.
+        frames: Number of frames that were sent.
+        dropped: Of these, how many were not painted, as the page was hidden or gone.
+        late: How many were painted more than `LAG_MS` after their decision was due.
+        interval_mean: Mean time between frames that were painted.
+        interval_p95: 95th percentile of that.
+        arrival_p95: 95th percentile of how long after it was due a frame arrived.
+        paint_p95: 95th percentile of how long after it was due a frame was painted.
+        key_p95: 95th percentile from a key to the first frame that it led to, so with the wait for
+            the next decision.
+        round_trip: Shortest way to the browser and back.
+        first_key: From the first frame to the first key; None without a key.
+        keys: How many decisions had a new key.
+        blurs: How often the window lost its keys or was hidden.
         full_screen: Whether the trial ran in full screen all the time.
-        input: By what the participant steered.
     """
 
-    frames: Annotated[int, Field(ge=0, le=10**7)] = 0
-    dropped: Annotated[int, Field(ge=0, le=10**7)] = 0
-    late: Annotated[int, Field(ge=0, le=10**7)] = 0
-    interval_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    interval_p95_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    arrival_p95_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    paint_p95_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    decision_p95_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
-    first_key_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
-    keys: Annotated[int, Field(ge=0, le=10**7)] = 0
-    blurs: Annotated[int, Field(ge=0, le=10**7)] = 0
-    blur_ms: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
+    frames: int = 0
+    dropped: int = 0
+    late: int = 0
+    interval_mean: float | None = None
+    interval_p95: float | None = None
+    arrival_p95: float | None = None
+    paint_p95: float | None = None
+    key_p95: float | None = None
+    round_trip: float | None = None
+    first_key: float | None = None
+    keys: int = 0
+    blurs: int = 0
     full_screen: bool = False
-    input: Literal["none", "keys", "touch", "both"] = "none"
 
 
 @checked(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class Trial:
             "fault" of the service.
         passed: Whether it was passed; None unless it was played.
         gaps: Seconds of each absence after which it went on.
-        timing: What the browser measured; None if it never said.
+        timing: What the browser measured; None if no frame was shown.
     """
 
     episode: int
@@ -106,7 +104,7 @@ class Trial:
     outcome: Literal["played", "void", "fault"]
     passed: bool | None = None
     gaps: tuple[float, ...] = ()
-    timing: Timing | None = None
+    timing: TrialTiming | None = None
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -141,14 +139,6 @@ class Agreed:
     version: str
     digest: str
     kind: Literal["agreed"] = "agreed"
-
-
-@checked(frozen=True, slots=True)
-class Declined:
-    """The consent was refused."""
-
-    at: datetime
-    kind: Literal["declined"] = "declined"
 
 
 @checked(frozen=True, slots=True)
@@ -231,7 +221,6 @@ class Debriefed:
 Event: TypeAlias = (
     Arrived
     | Agreed
-    | Declined
     | DeviceFits
     | PageRead
     | Answered
@@ -392,12 +381,6 @@ def _forward(study: Study, now: Participant, stage: Stage) -> Participant:
 def _(event: Agreed, study: Study, now: Participant) -> Participant:
     _at(now, Stage.CONSENT)
     return _forward(study, replace(now, consent=(event.version, event.digest)), Stage.DEVICE)
-
-
-@_after.register
-def _(event: Declined, study: Study, now: Participant) -> Participant:
-    _at(now, Stage.CONSENT)
-    return replace(now, stage=Stage.DECLINED)
 
 
 @_after.register

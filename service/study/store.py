@@ -97,16 +97,16 @@ class Person:
 
 @checked(frozen=True, slots=True)
 class Tombstone:
-    """That somebody has withdrawn, or declined.
+    """That somebody has withdrawn.
 
     Attributes:
         at: The day, at midnight UTC: no time tells who it was.
-        person: The random id, by which nobody is known any more; empty where nothing was kept.
+        person: The random id, by which nobody is known any more.
         sessions: Sessions that are still to be erased; empty once everything is.
     """
 
     at: datetime
-    person: str = ""
+    person: str
     sessions: tuple[str, ...] = ()
 
 
@@ -183,6 +183,10 @@ class StudyStore:
             os.close(self._lock)
             self._lock = -1
 
+    def now(self) -> datetime:
+        """The time."""
+        return self._chance.now()
+
     def participants(self) -> list[Participant]:
         """All participants, in the order in which they came."""
         return sorted(self._there.values(), key=lambda p: (p.arrived, p.id))
@@ -222,6 +226,27 @@ class StudyStore:
             raise WithdrawnError(f"there is no person {person}")
         return self.participant(max(visits, key=lambda p: p.visit).id)
 
+    def known(self, ids: Mapping[str, str]) -> str | None:
+        """Who has these ids. Prolific's SESSION_ID is new at each visit, the others say who."""
+        who = {k: v for k, v in ids.items() if k not in ("SESSION_ID", "STUDY_ID")}
+        for person in self._people.values() if who else ():
+            if all(person.ids.get(k) == v for k, v in who.items()) and self._is_there(person.id):
+                return person.id
+        return None
+
+    def opens(self, participant: Participant) -> datetime | None:
+        """When the next visit of somebody who is done may begin; None if there is none."""
+        who = self.study.who
+        if participant.stage is not Stage.DONE or participant.visit >= who.visits:
+            return None
+        return participant.changed + timedelta(days=who.days_between)
+
+    def welcome(self, person: str) -> tuple[Participant, str]:
+        """Let a browser in whose person is known by their recruiter's ids; see `enter`."""
+        key = self._chance.key()
+        self._add_key(person, key)
+        return self.latest(person), key
+
     def enter(self, ids: Mapping[str, str], known: str | None = None) -> tuple[Participant, str]:
         """Let somebody in: the same person to where they were, or somebody new to the beginning.
 
@@ -236,16 +261,14 @@ class StudyStore:
             FullError: Nobody else may take part.
             TooEarlyError: The next visit is still to come.
         """
-        person = known if known is not None and self._same(known, ids) else self._find(ids)
+        person = known if known is not None and self._same(known, ids) else self.known(ids)
         key = self._chance.key()
         if person is None:
             self._check_room()
             made = self._new_person(ids, key)
             return self._arrive(made, 1), key
         now = self.latest(person)
-        who = self.study.who
-        if now.stage is Stage.DONE and now.visit < who.visits:
-            opens = now.changed + timedelta(days=who.days_between)
+        if (opens := self.opens(now)) is not None:
             if self._chance.now() < opens:
                 raise TooEarlyError(opens)
             now = self._arrive(person, now.visit + 1, now.condition)
@@ -275,11 +298,6 @@ class StudyStore:
             os.close(file)
         self._there[participant] = then
         return then
-
-    def decline(self, participant: str) -> None:
-        """Forget somebody who did not agree: nothing of them is kept but that it happened."""
-        self._bury(Tombstone(self._day()))
-        self._remove(_person(participant))
 
     def begin_withdrawal(self, person: str) -> Tombstone:
         """Set a tombstone before anything is erased, so that an interrupted withdrawal goes on.
@@ -322,16 +340,8 @@ class StudyStore:
             except OutOfPlaceError as error:
                 raise StudyError(f"{path}: {error}") from None
 
-    def _find(self, ids: Mapping[str, str]) -> str | None:
-        """Who has these ids. Prolific's SESSION_ID is new at each visit, the others say who."""
-        who = {k: v for k, v in ids.items() if k not in ("SESSION_ID", "STUDY_ID")}
-        for person in self._people.values():
-            if who and all(person.ids.get(k) == v for k, v in who.items()):
-                return person.id
-        return None
-
     def _same(self, person: str, ids: Mapping[str, str]) -> bool:
-        return not ids or self._find(ids) == person
+        return not ids or self.known(ids) == person
 
     def _is_there(self, person: str) -> bool:
         return (self.folder / PEOPLE / f"{person}.json").exists()
@@ -457,7 +467,7 @@ def unfinished(folder: Path) -> list[Tombstone]:
     """Return withdrawals of a study that were begun and not ended."""
     open_ones = dict[str, Tombstone]()
     for stone in tombstones(folder):
-        if stone.sessions or (stone.person and stone.person not in open_ones):
+        if stone.sessions or stone.person not in open_ones:
             open_ones[stone.person] = stone
         else:
             open_ones.pop(stone.person, None)

@@ -34,7 +34,7 @@ WORDS: Final[Mapping[str, str]] = {
     "session_trouble": "Something went wrong here. Nothing is lost. We try again.",
     "gone": "You were away for a while. Another round follows.",
     "reconnecting": "The connection is lost. We try to reach the server again.",
-    "keys": "Move with the arrow keys, or with W, A, S and D.",
+    "keys_about": "Move with the arrow keys, or with W, A, S and D.",
     "forward": "forward",
     "backward": "backward",
     "left": "left",

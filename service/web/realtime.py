@@ -112,6 +112,7 @@ class Screen:
         timings: When each frame was, oldest first.
         running: Whether the person lets time pass.
         hidden: How often the page was not to be seen, or had lost its keys.
+        heard: When it last told anything; a page that is there does so each second.
     """
 
     def __init__(self, socket: WebSocket, clock: Callable[[], float] = time.monotonic) -> None:
@@ -125,6 +126,7 @@ class Screen:
         self.timings: list[Timing] = []
         self.running = False
         self.hidden = 0
+        self.heard = clock()
         self._socket = socket
         self._held = set[str]()
         self._tapped = set[str]()
@@ -189,6 +191,7 @@ class Screen:
         """
         while True:
             text = await self._socket.receive_text()
+            self.heard = self.clock()
             try:
                 said = json.loads(text)
                 await self._take(said)

@@ -128,6 +128,35 @@ def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
         listener.close()
 
 
+@asynccontextmanager
+async def shown_at(
+    parts: Sequence[MakePart],
+    visits: Visits,
+    address: tuple[str, int],
+    url: str = "",
+    proxies: str = "",
+) -> AsyncGenerator[Pages]:
+    """Offer pages of a command for the duration of the block, to other machines by a proxy.
+
+    Args:
+        parts: What they show.
+        visits: Who looks.
+        address: Host and port to listen at.
+        url: The public address without a slash at its end; empty where browsers come directly.
+        proxies: Networks of proxies whose headers are believed, with commas between.
+
+    Raises:
+        OSError: The port is taken; its file name says which.
+    """
+    listener = _listener(*address)
+    door = Door(
+        own_hosts(address[0], listener.getsockname()[1]), url, False, parse_networks(proxies)
+    )
+    site = Site(visits, door)
+    async with _running(create_app(site, parts), listener, site):
+        yield Pages(_url(listener, door), visits.ticket)
+
+
 class _Server(uvicorn.Server):
     """One that leaves signals to whoever runs the event loop."""
 

@@ -146,19 +146,6 @@ def test_a_study_that_is_full_takes_nobody_else(written: Write, home: Path, chan
     assert store.enter({}, store.person_of(key))[0].id == one.id
 
 
-def test_who_declines_leaves_nothing(written: Write, home: Path, chance: Chance) -> None:
-    store = StudyStore(home, written(("debrief:", "who: {by: prolific}\ndebrief:")), chance)
-    one, key = store.enter(PID)
-    store.decline(one.id)
-    text = whole_text(home)
-    assert one.id not in text
-    assert "5f1c" not in text
-    assert store.person_of(key) is None
-    with pytest.raises(WithdrawnError):
-        store.append(one.id, AGREED)
-    assert [stone.person for stone in tombstones(store.folder)] == [""]
-
-
 def test_withdrawal_is_as_if_never_seen(written: Write, home: Path, chance: Chance) -> None:
     store = StudyStore(home, written(), chance)
     store.hold()

@@ -121,10 +121,15 @@ class Page:
 
 
 @contextmanager
-def browser(*options: str) -> Generator[Callable[[], Page]]:
-    """Run the browser for the duration of the block; yields what opens a page."""
+def browser(*options: str, kept: Path | None = None) -> Generator[Callable[[], Page]]:
+    """Run the browser for the duration of the block; yields what opens a page.
+
+    `kept` is a folder in which it keeps what it remembers; None for a new one that is removed. With
+    one, the browser is killed at the end.
+    """
     with tempfile.TemporaryDirectory(prefix="animalcat-chromium-", ignore_cleanup_errors=True) as d:
-        home = Path(d)
+        home = kept or Path(d)
+        (home / "DevToolsActivePort").unlink(missing_ok=True)
         command = [
             PROGRAM,
             "--headless=new",
@@ -152,7 +157,7 @@ def browser(*options: str) -> Generator[Callable[[], Page]]:
         finally:
             for socket in sockets:
                 socket.close()
-            process.terminate()
+            (process.kill if kept else process.terminate)()
             process.wait(SECONDS)
 
 

@@ -41,11 +41,16 @@ export class RealTime {
     this.socket.addEventListener("message", (event) => this.take(event));
     this.socket.addEventListener("open", () => { this.askClock(); this.clock = setInterval(() => this.askClock(), 1000); });
     this.socket.addEventListener("close", (event) => { clearInterval(this.clock); this.hooks.onGone?.(event); });
-    addEventListener("keydown", (event) => this.key(event, true));
-    addEventListener("keyup", (event) => this.key(event, false));
-    addEventListener("blur", () => this.send({ hidden: "blur" }));
-    document.addEventListener("visibilitychange", () => { if (document.hidden) this.send({ hidden: "page" }); });
+    this.listening = new AbortController();
+    const listen = { signal: this.listening.signal };
+    addEventListener("keydown", (event) => this.key(event, true), listen);
+    addEventListener("keyup", (event) => this.key(event, false), listen);
+    addEventListener("blur", () => this.send({ hidden: "blur" }), listen);
+    document.addEventListener("visibilitychange", () => { if (document.hidden) this.send({ hidden: "page" }); }, listen);
   }
+
+  /** Listen to keys no more; another one may. */
+  close() { this.listening.abort(); this.socket.close(); }
 
   send(said) { if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(said)); }
   do(what, more = {}) { this.send({ do: what, ...more }); }
