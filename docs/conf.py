@@ -31,7 +31,10 @@ source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 nitpicky = True
 # Types are shown and not linked: what other packages define is not here.
 nitpick_ignore_regex = [(r"py:.*", r".*")]
-suppress_warnings = ["misc.highlighting_failure"]  # csv, and text that only looks like a language
+suppress_warnings = [
+    "misc.highlighting_failure",  # csv, and text that only looks like a language
+    "myst-nb.lexer",  # of cells, where tutorials are not run
+]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 4

@@ -412,12 +412,22 @@ def features() -> Pages:
             text.append(f"![Meta-features: {title}](../../pictures/{picture})\n\n")
         text.append(
             table(
-                ("meta-feature", "unit", "range", "what it is", "drawn in"),
+                (
+                    "meta-feature",
+                    "unit",
+                    "range",
+                    "version",
+                    "in a chain",
+                    "what it is",
+                    "drawn in",
+                ),
                 (
                     [
                         code(one.name),
                         cell(one.unit),
                         f"{one.low:g} to {one.high:g}",
+                        str(one.version),
+                        one.chain or "not measured",
                         cell(one.description + (" (by playing)" if not one.measure else "")),
                         cell(shown.get(one.name, "")),
                     ]
@@ -483,6 +493,17 @@ def write(folder: Path) -> list[str]:
     return sorted(pages)
 
 
+def show_examples(
+    app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]
+) -> None:
+    """Mark the indented examples of a docstring as code, as `help` shows them."""
+    for number in reversed(range(1, len(lines))):
+        before = next((line for line in reversed(lines[:number]) if line), "")
+        begins = lines[number].startswith("    ") and not lines[number - 1]
+        if begins and before[:1].strip() and not before.endswith("::"):
+            lines[number:number] = ["::", ""]
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Write the reference before Sphinx looks for pages."""
 
@@ -491,4 +512,5 @@ def setup(app: Any) -> dict[str, bool]:
         write(Path(app.srcdir) / "reference" / "generated")
 
     app.connect("builder-inited", begin, priority=1)
+    app.connect("autodoc-process-docstring", show_examples, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
