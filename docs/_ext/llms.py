@@ -1,0 +1,76 @@
+"""Writes llms.txt, a list of the pages for language models, and llms-full.txt, which holds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+LEFT_OUT: Final = ("research/", "design/")
+"""Notebooks and pages for those who change the code: nobody needs them to use animalcat."""
+ABOUT: Final = (
+    "Computerised adaptive testing for agents in Animal-AI. An agent plays arenas, after every "
+    "episode a measurement layout is fitted anew, and the next arena is one that tells most."
+)
+
+
+def sections(index: str) -> list[tuple[str, list[str]]]:
+    """The captions of the front page's tables of contents, and the pages below each."""
+    found: list[tuple[str, list[str]]] = []
+    inside = False
+    for line in index.splitlines():
+        if line.startswith("```{toctree}"):
+            inside = True
+            found.append(("", []))
+        elif line.startswith("```"):
+            inside = False
+        elif inside and line.startswith(":caption:"):
+            found[-1] = (line.removeprefix(":caption:").strip(), [])
+        elif inside and line and not line.startswith(":"):
+            found[-1][1].append(line.rpartition("<")[2].rstrip("> "))
+    return found
+
+
+def first_sentence(text: str) -> str:
+    """What a page says first, below its title."""
+    for paragraph in text.split("\n\n"):
+        line = " ".join(paragraph.split())
+        if line and line[0].isalpha():
+            return line.split(". ")[0].rstrip(".") + "."
+    return ""
+
+
+def lists(docs: Path, titles: dict[str, str]) -> tuple[str, str]:
+    """The text of llms.txt and of llms-full.txt.
+
+    Args:
+        docs: The folder of the pages.
+        titles: The title of each page, by its name without an ending.
+    """
+    short, full = [f"# animalcat\n\n> {ABOUT}\n"], [f"# animalcat\n\n> {ABOUT}\n"]
+    for caption, pages in sections((docs / "index.md").read_text("utf-8")):
+        short.append(f"\n## {caption}\n\n")
+        for page in pages:
+            if page.startswith(LEFT_OUT) or page not in titles:
+                continue
+            file = docs / f"{page}.md"
+            text = file.read_text("utf-8") if file.exists() else ""
+            about = first_sentence(text)
+            short.append(f"- [{titles[page]}]({page}.html)" + (f": {about}\n" if about else "\n"))
+            full.append(f"\n\n{text}")
+    return "".join(short), "".join(full)
+
+
+def write(app: Any, error: Exception | None) -> None:
+    """Write both beside the pages."""
+    if error is None and app.builder.format == "html":
+        titles = {name: node.astext() for name, node in app.env.titles.items()}
+        for name, text in zip(
+            ("llms.txt", "llms-full.txt"), lists(Path(app.srcdir), titles), strict=True
+        ):
+            (Path(app.outdir) / name).write_text(text, "utf-8")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Write the lists when the site has been built."""
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
