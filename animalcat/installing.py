@@ -8,22 +8,24 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 ELSEWHERE: Final = "/path/to/animalcat"
-"""Stands for a checkout or a wheel where it is not known from what this was installed."""
+"""Stands for a checkout where this was not installed at all."""
 
 
 def install(*extras: str) -> str:
     """The command that installs extras of animalcat here.
 
-    It names what this was installed from, since there is no release on a package index yet.
+    It names what this was installed from: a checkout, a wheel, a repository, or else a package
+    index, of which no trace is left (PEP 610). So it is right before a release and after it.
 
     Args:
-        extras: Names of extras, such as "server".
+        extras: Names of extras, such as "server"; none for the base.
     """
     try:
-        text = distribution("animalcat").read_text("direct_url.json")
+        found = distribution("animalcat")
     except PackageNotFoundError:  # it runs from a folder on Python's path
-        text = None
-    return command(json.loads(text) if text else {}, extras)
+        return command({"url": f"file://{ELSEWHERE}"}, extras)
+    text = found.read_text("direct_url.json")
+    return command(json.loads(text) if text else {}, extras, found.version)
 
 
 def missing(what: str, error: ImportError, *extras: str) -> ModuleNotFoundError:
@@ -41,17 +43,22 @@ def missing(what: str, error: ImportError, *extras: str) -> ModuleNotFoundError:
     )
 
 
-def command(origin: dict[str, Any], extras: tuple[str, ...]) -> str:
+def command(origin: dict[str, Any], extras: tuple[str, ...], version: str = "") -> str:
     """The command for an origin.
 
     Args:
-        origin: What PEP 610 has in direct_url.json; empty where it is not known.
+        origin: What PEP 610 has in direct_url.json; empty for a package index.
         extras: Names of extras.
+        version: The version that is installed, which an index is asked for.
     """
-    named = f"[{','.join(extras)}]"
+    named = f"[{','.join(extras)}]" if extras else ""
     url = str(origin.get("url", ""))
     if "vcs_info" in origin:
         return f"pip install 'animalcat{named} @ {origin['vcs_info']['vcs']}+{url}'"
-    path = unquote(urlsplit(url).path) if url.startswith("file://") else ELSEWHERE
+    if not url:
+        return f"pip install 'animalcat{named}=={version}'"
+    if not url.startswith("file://"):  # a wheel of a web page
+        return f"pip install 'animalcat{named} @ {url}'"
+    path = unquote(urlsplit(url).path)
     edits = "-e " if origin.get("dir_info", {}).get("editable") else ""
     return f"pip install {edits}'{path}{named}'"

@@ -28,13 +28,12 @@ def refusal(client: int, client_version: str) -> str:
     if client < OLDEST:
         return (
             f"{who}, which is too old: this server, animalcat {version()}, speaks {_range()}. "
-            f"Update the client: pip install --upgrade 'animalcat>={version()}'"
+            f"Update the client to animalcat {version()} or newer, from where it was installed"
         )
     if client > PROTOCOL:
         return (
             f"{who}, which is too new: this server, animalcat {version()}, speaks {_range()}. "
-            "Update the server, or install the client of its version: "
-            f"pip install animalcat=={version()}"
+            f"Update the server, or install animalcat {version()} where the client is"
         )
     return ""
 

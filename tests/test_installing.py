@@ -16,7 +16,7 @@ ROOT = Path(animalcat.__file__).resolve().parent.parent
 
 
 def test_the_command_names_what_this_was_installed_from() -> None:
-    """No index has it, so a bare name would install nothing."""
+    """What was installed from a checkout is not looked for in an index."""
     origin = json.loads(distribution("animalcat").read_text("direct_url.json") or "{}")
     path = origin["url"].removeprefix("file://")
     assert Path(path, "pyproject.toml").is_file()
@@ -26,7 +26,11 @@ def test_the_command_names_what_this_was_installed_from() -> None:
 @pytest.mark.parametrize(
     ("origin", "words"),
     [
-        ({}, "pip install '/path/to/animalcat[server]'"),
+        ({}, "pip install 'animalcat[server]==0.1.0'"),  # after a release, from an index
+        (
+            {"url": "https://example.org/animalcat-0.1.0-py3-none-any.whl", "archive_info": {}},
+            "pip install 'animalcat[server] @ https://example.org/animalcat-0.1.0-py3-none-any.whl'",
+        ),
         (
             {"url": "file:///home/my%20own/animalcat", "dir_info": {}},
             "pip install '/home/my own/animalcat[server]'",
@@ -42,10 +46,10 @@ def test_the_command_names_what_this_was_installed_from() -> None:
     ],
 )
 def test_every_way_to_install_has_its_command(origin: dict[str, Any], words: str) -> None:
-    assert command(origin, ("server",)) == words
+    assert command(origin, ("server",), "0.1.0") == words
 
 
-def test_no_message_names_a_release_that_is_not_there() -> None:
+def test_one_place_words_how_to_install() -> None:
     places = [ROOT / name for name in ("animalcat", "service", "envs", "layouts", "arena_configs")]
     for path in (one for place in places for one in place.rglob("*.py")):
         if path.name != "installing.py":

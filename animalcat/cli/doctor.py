@@ -51,7 +51,7 @@ def examine() -> Iterator[Finding]:
     """Look for everything that animalcat can use, the needful first."""
     yield _interpreter()
     yield _caches()
-    yield from _packages(CLIENT, "pip install animalcat", optional=False)
+    yield from _packages(CLIENT, install(), optional=False)
     server = list(_packages(SERVER, SERVER_EXTRA, optional=True))
     yield from server
     if all(finding.status == "absent" for finding in server):

@@ -217,9 +217,10 @@ def compare(
     sessions: Annotated[
         list[str],
         typer.Argument(
-            metavar="SESSION|FILE.nc|LOG.eval...",
+            metavar="SESSION|FILE.nc|LOG.eval|reference:AGENT...",
             help="Ids of two or more sessions, files that `profile export --format netcdf` wrote, "
-            "or logs of adaptive tasks of inspect_ai.",
+            "logs of adaptive tasks of inspect_ai, or agents whose profiles are shipped: "
+            "reference:scout on the battery of the first, reference:scout@testbed on another.",
         ),
     ],
     output: Annotated[

@@ -125,7 +125,7 @@ def _header(data: bytes, path: Path) -> results_pb2.EpisodeHeader:
         raise RecordingError(
             f"{path}: a newer version recorded it, by protocol {protocol}; this version, "
             f"animalcat {version()}, reads up to {PROTOCOL}. Update it: "
-            "pip install --upgrade animalcat"
+            "install a newer animalcat"
         )
     if not protocol:
         raise RecordingError(

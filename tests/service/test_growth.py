@@ -25,8 +25,8 @@ PROTOS = Path(__file__).resolve().parents[2] / "protos"
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (0, ["too old", "pip install --upgrade 'animalcat>="]),
-        (PROTOCOL + 1, ["too new", f"pip install animalcat=={version()}"]),
+        (0, ["too old", f"animalcat {version()} or newer"]),
+        (PROTOCOL + 1, ["too new", f"install animalcat {version()} where"]),
     ],
 )
 async def test_a_client_of_another_protocol_is_told_what_to_do(

@@ -9,10 +9,12 @@ import typer
 
 from animalcat.cli.shared.agent_comparison import print_comparison
 from animalcat.cli.shared.output import fail, print_json, status, wrote
+from animalcat.cli.shared.profile_references import is_reference, reference_content
 from animalcat.cli.shared.remote import client_for
 from animalcat.files import write_whole
 from animalcat.lab.comparison import agent_names
 from animalcat.layouts.checking.side_by_side import compare_agents
+from animalcat.plots.results import read_results
 from animalcat.service.reporting.comparison import Compared, Measured, MixedError, compared
 
 
@@ -24,16 +26,17 @@ def read_measured(
     played: bool,
     whole: bool,
 ) -> list[Measured]:
-    """Read what is known of agents.
+    """Read what is known of agents; ends the command where a reference means nothing.
 
     Args:
-        sessions: Ids of sessions, and files of exported posteriors.
+        sessions: Ids of sessions, files of exported posteriors, and references to shipped ones.
         server: Host and port, if one was given.
         data: The data directory, if one was given.
         played: Whether to read what was played, and what came of it.
         whole: Whether to read all that a page is drawn from.
     """
-    files = [name for name in sessions if whole or Path(name).suffix]
+    named = [name for name in sessions if is_reference(name)]
+    files = [name for name in sessions if name not in named and (whole or Path(name).suffix)]
     if files:
         from animalcat.cli.shared.pictures import read_sessions
 
@@ -42,11 +45,18 @@ def read_measured(
         )
     else:
         read = {}
-    if asked := [name for name in sessions if name not in read]:
+    if asked := [name for name in sessions if name not in read and name not in named]:
         from animalcat.lab.drawn import drawn_results
 
         with client_for(server, data) as client, status("reading the draws"):
             read |= {name: drawn_results(client, name, played=played) for name in asked}
+    measured_on = [str(one.profile["provenance"]["battery"]) for one in read.values()]
+    for name in named:
+        try:
+            content = reference_content(name, measured_on[0] if measured_on else "")
+        except ValueError as error:
+            fail(str(error))
+        read[name] = read_results(content)
     return [read[name] for name in sessions]
 
 

@@ -2,9 +2,9 @@
 
     .clients/openenv/bin/python docker/openenv/examples/train.py --seconds 120 --measure
 
-The policy reads the words that it is told: which way a green ball is felt, and which ways are
-barred. It is a softmax over seven answers, trained by REINFORCE with a baseline. Nothing of it
-knows of animalcat but the words.
+The policy reads the words that it is told: in which direction the nearest food is felt, and whether
+the way ahead is barred. It is a table of what seven answers are worth in each of twelve cases,
+learned by Q-learning. Nothing of it knows of animalcat but the words.
 """
 
 from __future__ import annotations
@@ -22,64 +22,62 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import numpy as np
-import numpy.typing as npt
 from animalcat_openenv import AnimalcatAction, AnimalcatEnv
 
 ANSWERS = ("Go(4)", "Go(1)", "Turn(30)", "Turn(-30)", "Turn(90)", "Turn(-90)", "Turn(180)")
 DIRECTIONS = ("60° left", "30° left", "ahead", "30° right", "60° right")
 FEELS = re.compile(r"(ahead|\d+° (?:left|right)) ([^;.]+?) at ([\d.]+) m")
-Floats = npt.NDArray[np.float64]
+FOOD = ("a green ball", "a yellow ball")
+TONGUE = "script,answers=25,picture=0"
 
 
-def features(text: str) -> Floats:
-    """What the words say: of each of five directions, whether food is there, a bar, and how near."""
-    seen = np.zeros((len(DIRECTIONS), 3))
-    for where, what, metres in FEELS.findall(text):
-        near = 1.0 / (1.0 + float(metres))
-        food = what in ("a green ball", "a yellow ball")
-        seen[DIRECTIONS.index(where)] = [food, food * near, (not food) * near]
-    return np.append(seen.ravel(), [seen[:, 0].any(), "something is in the way" in text, 1.0])
+def case(text: str) -> int:
+    """What the words say, as one of twelve cases: where food is nearest, if it is felt, and a bar."""
+    felt = [(where, what, float(metres)) for where, what, metres in FEELS.findall(text)]
+    food = [(metres, DIRECTIONS.index(where)) for where, what, metres in felt if what in FOOD]
+    barred = any(where == "ahead" and metres < 3 for where, _, metres in felt)
+    return 2 * (min(food)[1] if food else len(DIRECTIONS)) + barred
 
 
 class Policy:
-    """Probabilities of the answers, from the words."""
+    """What each answer is worth in each case."""
 
     def __init__(self, seed: int) -> None:
-        self.weights = np.zeros((len(ANSWERS), len(features(""))))
+        self.worth = np.full((2 * len(DIRECTIONS) + 2, len(ANSWERS)), 0.3)
+        self.tried = np.zeros_like(self.worth)
         self.chance = np.random.default_rng(seed)
 
-    def chances(self, seen: Floats) -> Floats:
-        """The probability of each answer."""
-        logits = self.weights @ seen
-        odds = np.exp(logits - logits.max())
-        return odds / odds.sum()
+    def answer(self, text: str, curiosity: float = 0.02) -> int:
+        """The best answer as far as it is known, or with some probability any."""
+        if self.chance.random() < curiosity:
+            return int(self.chance.integers(len(ANSWERS)))
+        worth = self.worth[case(text)]
+        return int(np.argmax(worth + 1e-6 * self.chance.random(len(worth))))
 
-    def answer(self, text: str) -> tuple[str, Floats]:
-        """An answer that is drawn, and what the weights gain by it (the gradient of its log)."""
-        seen = features(text)
-        chances = self.chances(seen)
-        drawn = int(self.chance.choice(len(ANSWERS), p=chances))
-        return ANSWERS[drawn], np.outer(np.eye(len(ANSWERS))[drawn] - chances, seen)
+    def learn(self, before: str, answer: int, reward: float, after: str, done: bool) -> None:
+        """Take in what an answer has led to (Q-learning, Watkins 1989; discount 0.9)."""
+        place = case(before), answer
+        self.tried[place] += 1
+        target = reward if done else 0.9 * self.worth[case(after)].max()
+        rate = max(0.03, self.tried[place] ** -0.7)
+        self.worth[place] += rate * (target - self.worth[place])
 
 
-def train(env: AnimalcatEnv, policy: Policy, seconds: float, rate: float = 0.3) -> list[float]:
+def train(env: AnimalcatEnv, policy: Policy, seconds: float) -> list[float]:
     """Play and learn until the time is up; return the rewards of all episodes."""
     rewards: list[float] = []
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        result = env.reset(split="navigation", seed=len(rewards), tongue="script,answers=25,picture=0")
-        gains: list[Floats] = []
+    began = time.monotonic()
+    while (spent := (time.monotonic() - began) / seconds) < 1:
+        result = env.reset(split="navigation", seed=len(rewards), tongue=TONGUE)
         while not result.done:
-            said, gain = policy.answer(result.observation.text)
-            gains.append(gain)
-            result = env.step(AnimalcatAction(answer=said))
+            before = result.observation.text
+            answer = policy.answer(before, 0.02 + 0.3 * (1 - spent))
+            result = env.step(AnimalcatAction(answer=ANSWERS[answer]))
+            after = result.observation.text
+            policy.learn(before, answer, float(result.reward), after, result.done)
         rewards.append(float(result.reward))
-        # Early answers count for less in an episode that was passed late.
-        worth = rewards[-1] - float(np.mean(rewards[-50:]))
-        discounts = 0.95 ** np.arange(len(gains))[::-1]
-        policy.weights += rate * worth * np.tensordot(discounts, gains, 1) / len(gains) ** 0.5
-        if len(rewards) % 50 == 0:
-            print(f"{len(rewards):5} episodes, the last fifty passed: {np.mean(rewards[-50:]):.0%}")
+        if len(rewards) % 100 == 0:
+            print(f"{len(rewards):5} episodes, the last hundred passed: {np.mean(rewards[-100:]):.0%}")
     return rewards
 
 
@@ -90,8 +88,8 @@ def measure(env: AnimalcatEnv, policy: Policy) -> int:
         if result.done:
             return episodes
         while not result.done:
-            said, _ = policy.answer(result.observation.text)
-            result = env.step(AnimalcatAction(answer=said))
+            answer = policy.answer(result.observation.text)
+            result = env.step(AnimalcatAction(answer=ANSWERS[answer]))
     raise RuntimeError("the session does not end")
 
 
@@ -141,10 +139,12 @@ def main() -> None:
             session = lab.create_session(
                 agent=name, battery="navigation", layout="aaio", max_episodes=given.episodes, seed=1
             )
-            connect = ("--connect", lab.address, "--session", session.id)
-            with running(*serve, *connect, ready=f"{url}/health"):
-                with AnimalcatEnv(base_url=url).sync() as env:
-                    played = measure(env, one)
+            connect = ("--connect", lab.address, "--session", session.id, "--tongue", TONGUE)
+            with (
+                running(*serve, *connect, ready=f"{url}/health"),
+                AnimalcatEnv(base_url=url).sync() as env,
+            ):
+                played = measure(env, one)
             print(f"\n{name}: session {session.id}, {played} episodes, data in {folder}")
             show = [str(bin_ / "animalcat"), "profile", "show", session.id, "--data", str(folder)]
             subprocess.run(show, check=True)
