@@ -124,7 +124,7 @@ def responses_of(frame: pd.DataFrame, columns: Columns) -> Responses:
         raise TableError(f"no column besides {few_of(beside, _SHOWN)} holds outcomes")
     rows = frame.set_index(key)
     if agent:
-        groups = rows[columns.group].astype(str) if columns.group else None
+        groups = rows[columns.group].fillna("").astype(str) if columns.group else None
         return responses_in(rows[others], groups=groups)
     return responses_in(rows[others].T, demands=rows[[*columns.demands]])
 
@@ -279,7 +279,9 @@ def _of_attempts(frame: pd.DataFrame, agent: str, item: str, columns: Columns) -
     ).reindex(index=frame[agent].unique(), columns=frame[item].unique())
     groups = frame.drop_duplicates(agent).set_index(agent)
     demands = frame.drop_duplicates(item).set_index(item)[[*columns.demands]]
-    made = responses_in(wide, demands, groups[columns.group].astype(str) if columns.group else None)
+    made = responses_in(
+        wide, demands, groups[columns.group].fillna("").astype(str) if columns.group else None
+    )
     return replace(made, notes=tuple(words.format(count) for count, words in notes if count))
 
 

@@ -379,15 +379,14 @@ def _merged(scales: Sequence[str], levels: Floats) -> tuple[list[list[str]], lis
                 f"{pair} are much alike: their levels {correlated}, so what is known of one "
                 "depends on the other"
             )
-    members = [[scales[k] for k in np.flatnonzero(group == own)] for own in np.unique(group)]
+    members = [
+        [scales[k] for k in np.flatnonzero(group == own).tolist()] for own in np.unique(group)
+    ]
     return members, notes
 
 
 def _scale(
-    group: Sequence[str],
-    scales: Sequence[str],
-    levels: Floats,
-    slope: float | Mapping[str, float],
+    group: Sequence[str], scales: Sequence[str], levels: Floats, slope: float | Mapping[str, float]
 ) -> DemandScale:
     slopes = slope if isinstance(slope, Mapping) else dict.fromkeys(group, slope)
     least = min(float(slopes.get(column, SLOPE)) for column in group)
