@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Rows: TypeAlias = npt.NDArray[np.int64]
 
 SLOPE: Final = round(math.log(19.0), 3)
 """Slope in logits per level, unless one is given: with it, an agent passes 19 of 20 items one level
@@ -420,26 +421,23 @@ def _left(
     for the greatest expected drop of variance.
     """
     abilities = [scale.prior.from_standard(ndtri(_GRID)) for scale in scales]
-    asked = [scale.asked(columns, levels) for scale in scales]
     logs = np.zeros((len(scales), len(levels)))
-    met: list[dict[float, Floats]] = []
-    for k, (scale, ability, values) in enumerate(zip(scales, abilities, asked, strict=True)):
-        distinct, places = np.unique(values, return_inverse=True)
-        curves = {
-            level: expit(scale.slope * (ability - level)) if level > 0.0 else np.ones_like(ability)
-            for level in distinct.tolist()
-        }
-        logs[k] = np.log([curve.mean() for curve in curves.values()])[places]
-        met.append({level: curve for level, curve in curves.items() if level > 0.0})
+    met: list[tuple[Floats, Rows, Floats]] = []
+    for k, (scale, ability) in enumerate(zip(scales, abilities, strict=True)):
+        distinct, places = np.unique(scale.asked(columns, levels), return_inverse=True)
+        curves = np.asarray(expit(scale.slope * (ability - distinct[:, np.newaxis])), np.float64)
+        curves[distinct == 0.0] = 1.0
+        logs[k] = np.log(curves.mean(axis=1))[places]
+        met.append((distinct, places, curves))
     others = np.exp(logs.sum(axis=0) - logs) * (1.0 - float(_LAPSES.mean))
     shares: list[float] = []
-    for k, ability in enumerate(abilities):
+    for ability, own, (distinct, places, curves) in zip(abilities, others, met, strict=True):
         chances: list[Floats] = []
-        for level, curve in met[k].items():
-            rows = np.flatnonzero(asked[k] == level)
-            best = rows[np.argsort(-others[k, rows], kind="stable")[:FEW]]
+        for place in np.flatnonzero(distinct > 0.0).tolist():
+            rows = np.flatnonzero(places == place)
+            best = rows[np.argsort(-own[rows], kind="stable")[:FEW]]
             guess_right = float(floor[best].mean())
-            chances.append(guess_right + (1.0 - guess_right) * others[k, best].mean() * curve)
+            chances.append(guess_right + (1.0 - guess_right) * own[best].mean() * curves[place])
         even = np.full(len(ability), 1.0 / len(ability))
         left = _expected_sd(ability, even, np.array(chances), OUTCOMES)
         shares.append(left / float(np.std(ability)))
