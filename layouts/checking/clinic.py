@@ -203,7 +203,8 @@ class Clinic:
         """A row for each item."""
         import pandas as pd
 
-        return pd.json_normalize([asdict(item) for item in self.items])
+        frame = pd.json_normalize([asdict(item) for item in self.items])
+        return frame.drop(columns="discrimination", errors="ignore")  # of items without one
 
 
 def clinic(

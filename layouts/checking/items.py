@@ -418,7 +418,7 @@ def differences(
     own = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
     known, pooled = Abilities.of(model, outcomes, codes), Abilities.of(model, outcomes)
     played = np.isfinite(outcomes)
-    varies = np.nanmax(outcomes, axis=0) > np.nanmin(outcomes, axis=0)
+    varies = (np.nansum(outcomes, axis=0) > 0.0) & (np.nansum(1.0 - outcomes, axis=0) > 0.0)
     looked = varies & ((own.T @ played).min(axis=0) >= LEAST_GROUP)
     effects = np.full((len(looked), len(names) - 1), np.nan)
     for number, item in enumerate(np.flatnonzero(looked).tolist()):

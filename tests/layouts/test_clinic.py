@@ -101,6 +101,9 @@ def test_beside_planted_faults_few_sound_items_are_named(planted: Clinic) -> Non
     sound = [item for item in planted.faulty if item.item not in {*FAULTY, "i12"}]
     assert len(sound) <= 1, sound
     assert planted.twins == (("i12", "twin"),)
+    table = planted.to_frame().set_index("item")
+    assert table["discrimination.low"].isna().sum() == 2  # floor and ceiling
+    assert table.loc["reversed", "discrimination.high"] < 0.0
     assert sum("tells" in item.kinds for item in planted.items) >= ITEMS
 
 
