@@ -22,7 +22,14 @@ from animalcat.layouts.library import LAYOUTS, parse_layout
 from animalcat.layouts.model.frames import sheet_of
 from animalcat.layouts.model.priors import MovedBeta, ScaledBeta
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import Sheet, TableError, guess, plain_name, read_sheet
+from animalcat.layouts.model.tables import (
+    Sheet,
+    TableError,
+    guess,
+    like_number,
+    plain_name,
+    read_sheet,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -287,14 +294,8 @@ class _Columns(NamedTuple):
 
 
 def _mostly_numbers(cells: Sequence[str]) -> bool:
-    def is_number(cell: str) -> bool:
-        try:
-            return math.isfinite(float(cell))
-        except ValueError:
-            return False
-
     filled = [cell for cell in cells if cell]
-    return bool(filled) and sum(map(is_number, filled)) >= len(filled) / 2.0
+    return bool(filled) and sum(map(like_number, filled)) >= len(filled) / 2.0
 
 
 def _levels(sheet: Sheet, column: str) -> Floats:
@@ -445,13 +446,10 @@ def _left(
 
 
 def _expected_sd(values: Floats, weights: Floats, chances: Floats, outcomes: int) -> float:
-    """Standard deviation that is expected after some outcomes, chosen one after another.
+    """Standard deviation of an ability that is expected after outcomes, chosen one after another.
 
-    Args:
-        values: (quantiles,), of an ability.
-        weights: (quantiles,), summing to 1.
-        chances: (items, quantiles), of success.
-        outcomes: How many there are to come.
+    The ability has values with weights, (quantiles,), and passes items by `chances`, (items,
+    quantiles).
     """
     centred = values - weights @ values
     if not outcomes:
