@@ -491,7 +491,7 @@ def shortened(
 
     correlated = float("nan")
     if np.ptp(predicted) > 0.0 and np.ptp(full) > 0.0:
-        correlated = float(np.corrcoef(np.array([rankdata(predicted), rankdata(full)]))[0, 1])
+        correlated = float(np.corrcoef(rankdata(predicted), rankdata(full))[0, 1])
     return ShortForm(
         items=tuple(names[item] for item in _Moments.of(outcomes).chosen(length)),
         error=bootstrap(off, predicted, full, seed),

@@ -103,7 +103,7 @@ def test_beside_planted_faults_few_sound_items_are_named(planted: Clinic) -> Non
     assert planted.twins == (("i12", "twin"),)
     table = planted.to_frame().set_index("item")
     assert table["discrimination.low"].isna().sum() == 2  # floor and ceiling
-    assert table.loc["reversed", "discrimination.high"] < 0.0
+    assert "reversed" in table.index[table["discrimination.high"] < 0.0]
     assert sum("tells" in item.kinds for item in planted.items) >= ITEMS
 
 
