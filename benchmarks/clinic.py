@@ -56,10 +56,12 @@ def main() -> int:
     for agents in (30, 100, 300):
         false: Counter[str] = Counter()
         found: Counter[str] = Counter()
-        touched, sound = 0, 0
+        touched, sound, unequal = 0, 0, 0
         for seed in range(sets):
             for faulty in (False, True):
                 made = clinic(responses(agents, 2 * seed + faulty, faulty), length=5)
+                by_group = {one.item for one in made.items if "differs by group" in one.kinds}
+                unequal += bool(by_group - {"unequal"})
                 for item in made.items:
                     if item.item in PLANTED:
                         found[item.item] += PLANTED[item.item] in item.kinds
@@ -68,6 +70,7 @@ def main() -> int:
                         touched += bool(item.faults)
                         false.update(kind for kind in item.kinds if kind in FAULTS)
         print(f"{agents} agents: {touched} of {sound} sound items named {dict(false)}")
+        print(f"  sets with a sound item that differs by group: {unequal} of {2 * sets}")
         print(f"  planted, found of {sets}: {dict(found)}", flush=True)
     return 0
 

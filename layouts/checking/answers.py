@@ -124,7 +124,7 @@ def responses_of(frame: pd.DataFrame, columns: Columns) -> Responses:
         raise TableError(f"no column besides {few_of(beside, _SHOWN)} holds outcomes")
     rows = frame.set_index(key)
     if agent:
-        groups = rows[columns.group].astype(str) if columns.group else None
+        groups = rows[columns.group].fillna("").astype(str) if columns.group else None
         return responses_in(rows[others], groups=groups)
     return responses_in(rows[others].T, demands=rows[[*columns.demands]])
 
@@ -148,7 +148,7 @@ def responses_in(
     _insist_once("agent", agents)
     _insist_once("item", items)
     outcomes = _outcomes(
-        frame.to_numpy(object),
+        frame.to_numpy(),
         lambda at: f"agent {agents[at // len(items)]}, item {items[at % len(items)]}",
     )
     own = tuple(str(groups.get(agent, "")) for agent in frame.index) if groups is not None else ()
@@ -254,20 +254,17 @@ def _of_attempts(frame: pd.DataFrame, agent: str, item: str, columns: Columns) -
     frame = frame[~again]
     if frame.empty:
         raise TableError("there is no attempt")
-    cells = frame[outcome].to_numpy(object)
-    values = _outcomes(cells, lambda at: f"row {at + 1}, column {outcome}")
+    values = _outcomes(frame[outcome].to_numpy(), lambda at: f"row {at + 1}, column {outcome}")
     frame = frame.assign(
         **{outcome: values, agent: frame[agent].astype(str), item: frame[item].astype(str)}
     )
     tries = frame[np.isfinite(values)].groupby([agent, item], sort=False).size()
     empty, repeated = int(np.isnan(values).sum()), int((tries > 1).sum())
+    twice = "{} times an agent tried an item more than once: the mean of its outcomes counts."
     notes = [
         (int(again.sum()), "{} rows that stand there twice in every cell are read once."),
         (empty, f"{{}} of {len(values)} attempts have no outcome that counts."),
-        (
-            repeated,
-            "{} times an agent tried an item more than once: the mean of its outcomes counts.",
-        ),
+        (repeated, twice),
     ]
     for name, key in ((columns.group, agent), *((name, item) for name in columns.demands)):
         if name:
@@ -279,7 +276,9 @@ def _of_attempts(frame: pd.DataFrame, agent: str, item: str, columns: Columns) -
     ).reindex(index=frame[agent].unique(), columns=frame[item].unique())
     groups = frame.drop_duplicates(agent).set_index(agent)
     demands = frame.drop_duplicates(item).set_index(item)[[*columns.demands]]
-    made = responses_in(wide, demands, groups[columns.group].astype(str) if columns.group else None)
+    made = responses_in(
+        wide, demands, groups[columns.group].fillna("").astype(str) if columns.group else None
+    )
     return replace(made, notes=tuple(words.format(count) for count, words in notes if count))
 
 
@@ -313,11 +312,15 @@ def _outcomes(cells: npt.NDArray[Any], place: Callable[[int], str]) -> Floats:
     """
     import pandas as pd
 
-    words = pd.Series(cells.ravel()).astype(str).str.strip().str.lower()
-    unplayed = words.isna() | words.isin(UNPLAYED)
-    numbers = pd.to_numeric(words.mask(unplayed), errors="coerce").fillna(words.map(WORDS))
-    values = np.asarray(numbers, np.float64)
-    for at in np.flatnonzero(~unplayed.to_numpy() & ~np.isfinite(values))[:1].tolist():
+    if cells.dtype.kind in "biuf":
+        values = cells.ravel().astype(np.float64)
+        unplayed = np.isnan(values)
+    else:
+        words = pd.Series(cells.ravel()).astype(str).str.strip().str.lower()
+        unplayed = (words.isna() | words.isin(UNPLAYED)).to_numpy()
+        numbers = pd.to_numeric(words.mask(unplayed), errors="coerce").fillna(words.map(WORDS))
+        values = np.asarray(numbers, np.float64)
+    for at in np.flatnonzero(~unplayed & ~np.isfinite(values))[:1].tolist():
         raise TableError(
             f"{place(at)}: {cells.flat[at]!r} is no outcome; a number is wanted, or a word such as "
             "success and failure, and an empty cell where nothing was tried"

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from animalcat.layouts.checking import items as statistics
 from animalcat.layouts.checking.answers import Responses, responses_in
-from animalcat.layouts.checking.items import RATE, Z90, Abilities, Flags, Tick
+from animalcat.layouts.checking.items import RATE, Z90, Abilities, Flags, ShortForm, Tick
 from animalcat.layouts.checking.population import NODES
 from animalcat.layouts.checking.predict import LayoutAssessor
-from animalcat.layouts.checking.scores import Estimate, bootstrap
+from animalcat.layouts.checking.scores import Estimate
 from animalcat.layouts.explaining.wording import counted, few_of
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
@@ -31,8 +30,6 @@ LEAST: Final = 3
 """Fewest agents, and items: each is judged by the others."""
 HELD_OUT: Final = 10
 """Fewest agents of whom some are held out."""
-PARTS: Final = 5
-"""Parts of the agents, each of which is held out once."""
 EXTREME: Final = 0.02
 """Share of agents on one side, up to which an item is at its floor or ceiling."""
 TOO_MANY: Final = 10_000
@@ -66,8 +63,7 @@ FINDINGS: Final[Mapping[str, Finding]] = {
         "shuffled between agents would.",
     ),
     "floor": Finding(
-        "nobody passes",
-        "{few} of {agents} agents passed it: among them it tells next to nothing.",
+        "nobody passes", "{few} of {agents} agents passed it: among them it tells next to nothing."
     ),
     "ceiling": Finding(
         "everybody passes",
@@ -153,25 +149,6 @@ class ItemReport:
         return [kind for kind in self.kinds if kind in FAULTS]
 
 
-@dataclass(frozen=True, slots=True)
-class ShortFormReport:
-    """A short form of the items, and what it loses on agents that did not choose it.
-
-    Attributes:
-        items: Its items, the most telling first.
-        error: Mean absolute error of the predicted share of all items passed.
-        at_random: The same of as many random items.
-        rank_correlation: Spearman's correlation of that share with the true one.
-        agents: Number of agents that were held out.
-    """
-
-    items: tuple[str, ...]
-    error: Estimate
-    at_random: Estimate
-    rank_correlation: float
-    agents: int
-
-
 @dataclass(frozen=True, eq=False)
 class Clinic:
     """What is found about items.
@@ -206,7 +183,7 @@ class Clinic:
     explained: float | None
     by: str
     groups: tuple[str, ...]
-    short: ShortFormReport | None
+    short: ShortForm | None
     all_sure: int | None
     sentences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -226,7 +203,8 @@ class Clinic:
         """A row for each item."""
         import pandas as pd
 
-        return pd.json_normalize([asdict(item) for item in self.items])
+        frame = pd.json_normalize([asdict(item) for item in self.items])
+        return frame.drop(columns="discrimination", errors="ignore")  # of items without one
 
 
 def clinic(
@@ -242,9 +220,8 @@ def clinic(
     """Examine items by what agents did on them.
 
     Every alarm is one of many tests. Of the alarms of each kind `RATE` are false (Benjamini and
-    Hochberg 1995), and of differences between groups there is none with the probability 1 - `RATE`
-    where there are no differences. What each item is compared with is in
-    `animalcat.layouts.checking.items`.
+    Hochberg 1995), and a set whose items do not differ between groups has seldom an alarm that one
+    does. What each item is compared with is in `animalcat.layouts.checking.items`.
 
     Args:
         responses: A table with a row for each agent, named by its index, and a column for each
@@ -499,25 +476,14 @@ class _Examination:
         own = [groups[i] for i in rows]
         return statistics.differences(self.model, self.y[rows], own, large, self.seed, self.tick)
 
-    def _short(self) -> ShortFormReport | None:
-        if len(self.y) < HELD_OUT:
-            words = "There is no short form: of {n} agents none can be held out, and {least} are "
-            self._note(len(self.y), f"{words}needed.", least=HELD_OUT)
-            return None
-        made = statistics.shortened(self.y, self.length, self.seed, PARTS, self.tick)
-        zero, varies = np.zeros(len(self.y)), np.ptp(made.predicted) and np.ptp(made.full)
-        ranks = np.array([rankdata(one) for one in (made.predicted, made.full)])
-        return ShortFormReport(
-            tuple(self.items[i] for i in made.chosen),
-            bootstrap(_off, made.predicted, made.full, self.seed),
-            bootstrap(_off, made.at_random, zero, self.seed),
-            float(np.corrcoef(ranks)[0, 1]) if varies else float("nan"),
-            len(self.y),
+    def _short(self) -> ShortForm | None:
+        if len(self.y) >= HELD_OUT:
+            return statistics.shortened(self.items, self.y, self.length, self.seed, self.tick)
+        words = (
+            "There is no short form: of {n} agents none can be held out, and {least} are needed."
         )
-
-
-def _off(predicted: Floats, true: Floats) -> float:
-    return float(np.abs(predicted - true).mean())
+        self._note(len(self.y), words, least=HELD_OUT)
+        return None
 
 
 def _words(item: ItemReport, reference: tuple[str, ...], side: float) -> str:

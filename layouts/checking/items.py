@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_expit, logsumexp, ndtr, stdtr, stdtrit
+from scipy.stats import rankdata
 
 from animalcat.layouts.checking.population import LOG_PRIOR, NODES, ItemModel, fit_items
-from animalcat.layouts.checking.scores import Estimate
+from animalcat.layouts.checking.scores import Estimate, bootstrap
 from animalcat.layouts.inference.randomness import rng
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -21,7 +22,10 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 Tick: TypeAlias = Callable[[str, int, int], None]
 
 RATE: Final = 0.05
-"""Share of false alarms of each kind; of groups, of sets without differences that have an alarm."""
+"""Share of false alarms of each kind (Benjamini and Hochberg 1995)."""
+GROUP_RATE: Final = 0.02
+"""Share of sets without differences between groups in which an item is named for one. It is below
+`RATE`, since items with other faults make a few alarms more."""
 LITTLE: Final = 0.5
 """Logits per standard deviation of ability under which a discrimination is low. Baker (2001, The
 basics of item response theory) calls 0.01 to 0.34 very low, and 0.35 to 0.64 low."""
@@ -40,8 +44,10 @@ _POWER_Z: Final = 0.8416212335729143
 """Standard errors beyond `Z90` that make an interval above 0 four times in five."""
 _SLOPE_SD, _EASE_SD = 3.0, 5.0
 """Weak priors of slope and ease of an item, so that a perfect one stays finite."""
-_SHUFFLES, _SETS, _SIMULATED, _RANDOM_FORMS = 1999, 499, 1000, 20
-"""How often outcomes are shuffled, and how many sets, agents and forms are drawn by chance."""
+_SHUFFLES, _SETS, _SIMULATED, _RANDOM_FORMS = 1999, 1999, 1000, 20
+"""How often outcomes are shuffled and groups drawn, and how many agents and forms are."""
+_PARTS: Final = 5
+"""Parts of the agents, each of which is held out once."""
 _BLOCK: Final = 500
 """Items whose pairs with all others are looked at at once."""
 
@@ -401,78 +407,77 @@ def differences(
 ) -> Differences:
     """Find differential functioning: groups of equal ability that pass an item unequally often.
 
-    Each group has a mean ability of its own. Scores of the effects of groups are compared with
-    those of sets that are simulated from the fit without such effects. An item is named if its
-    statistic is beyond the greatest of all items in all but the share `RATE` of these sets
-    (Westfall and Young 1993: the largest statistic), so that a set without differences seldom has
-    an alarm; and if the effect is `UNEQUAL` or more.
+    Each group has a mean ability of its own. What groups make of an item is the sum, over their
+    agents, of what ability leaves of outcomes. It is compared with the same for groups that are
+    drawn anew, each agent's by its ability alone (Candes et al. 2018: the conditional randomization
+    test). An item is named if it is beyond the greatest of all items in all but the share
+    `GROUP_RATE` of the draws (Westfall and Young 1993), so that no more sets without differences
+    have an alarm; and if the effect is `UNEQUAL` or more.
     """
     codes = np.array([names.index(name) for name in groups])
-    others = (codes[:, np.newaxis] == np.arange(1, len(names))).astype(np.float64)
-    known = Abilities.of(model, outcomes, codes)
-    of_each = [np.isfinite(outcomes[codes == k]).sum(axis=0) for k in range(len(names))]
-    varies = np.nanmax(outcomes, axis=0) > np.nanmin(outcomes, axis=0)
-    looked = varies & (np.min(of_each, axis=0) >= LEAST_GROUP)
-    effects = np.full((len(looked), others.shape[1]), np.nan)
-    for item in np.flatnonzero(looked).tolist():
+    own = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
+    known, pooled = Abilities.of(model, outcomes, codes), Abilities.of(model, outcomes)
+    played = np.isfinite(outcomes)
+    varies = (np.nansum(outcomes, axis=0) > 0.0) & (np.nansum(1.0 - outcomes, axis=0) > 0.0)
+    looked = varies & ((own.T @ played).min(axis=0) >= LEAST_GROUP)
+    effects = np.full((len(looked), len(names) - 1), np.nan)
+    for number, item in enumerate(np.flatnonzero(looked).tolist()):
+        tick("comparing groups", number, int(looked.sum()))
         rows, share = known.without(item)
-        effects[item] = fit_item(outcomes[rows, item], share, others[rows]).effects
+        effects[item] = fit_item(outcomes[rows, item], share, own[rows, 1:]).effects
+    means = own.T @ (known.share() @ NODES) / own.sum(axis=0)
+    priors = _share(-0.5 * (NODES - means[:, np.newaxis]) ** 2)
+    likely = np.exp(pooled.joint - LOG_PRIOR - pooled.joint.max(axis=1, keepdims=True)) @ priors.T
+    likely *= own.sum(axis=0)
+    likely /= likely.sum(axis=1, keepdims=True)
+    left = np.where(played & looked, outcomes - pooled.expected(), 0.0)
+    joint = likely[:, :, np.newaxis] * (np.eye(len(names)) - likely[:, np.newaxis])
+    scale = _inverse(np.einsum("ai,agh->igh", left**2, joint[:, 1:, 1:]))
+
+    def size(groups: Floats) -> Floats:
+        """How unequal items are, (items,), where agents are in these groups."""
+        scores = left.T @ (groups - likely)[:, 1:]
+        return np.einsum("ig,igh,ih->i", scores, scale, scores)
+
     generator = rng(seed, "clinic: groups", 0)
-    null = np.empty((_SETS, *effects.shape))
-    for done in range(_SETS):
-        tick("comparing groups", done, _SETS)
-        again = Abilities.of(model, known.simulated(generator), codes)
-        null[done] = _scores(again, others)
-    scale = _inverse(np.einsum("sig,sih->igh", null, null) / _SETS)
-
-    def sizes(scores: Floats) -> Floats:
-        return np.where(looked, np.einsum("...ig,igh,...ih->...i", scores, scale, scores), 0.0)
-
-    beyond = sizes(null).max(axis=1)
-    exceeded = (beyond[:, np.newaxis] >= sizes(_scores(known, others))).sum(axis=0)
+    drawn = generator.random((_SETS, len(codes), 1)) > likely.cumsum(axis=1)[:, :-1]
+    anew = np.eye(len(names))[drawn.sum(axis=2)]
+    beyond = np.array([size(one).max() for one in anew])
+    exceeded = (beyond[:, np.newaxis] >= size(own)).sum(axis=0)
     spread = np.ptp(np.column_stack([np.zeros(len(looked)), np.nan_to_num(effects)]), axis=1)
-    named = looked & ((1 + exceeded) / (1 + _SETS) <= RATE) & (spread >= UNEQUAL)
+    named = looked & ((1 + exceeded) / (1 + _SETS) <= GROUP_RATE) & (spread >= UNEQUAL)
     return Differences(tuple(names), effects, named)
 
 
-def _scores(known: Abilities, others: Floats) -> Floats:
-    """Efficient scores of the effects of groups on items, (items, effects).
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """A short form of items, and what it loses on agents that did not choose it.
 
-    They are the sums of residuals over each group, less what an error of the item's ease and slope
-    would make of them (as in Rao's test with nuisance parameters).
-    """
-    expected, ability = known.expected(), known.share() @ NODES
-    there = np.isfinite(known.outcomes)
-    left = np.where(there, known.outcomes - expected, 0.0)
-    weight = np.where(there, expected * (1.0 - expected), 0.0)
-    item = np.column_stack([np.ones(len(ability)), ability])
-    inner = np.einsum("ap,ai,aq->ipq", item, weight, item, optimize=True)
-    cross = np.einsum("ag,ai,ap->igp", others, weight, item, optimize=True)
-    made = _inverse(inner) @ (left.T @ item)[:, :, np.newaxis]
-    return left.T @ others - (cross @ made)[:, :, 0]
-
-
-class ShortForm(NamedTuple):
-    """A short form, its most telling item first, and how well such forms tell the full score.
-
-    The full score of each agent, (agents,), stands beside what a form predicts that was chosen
-    without the agent, and beside the mean absolute error of random forms.
+    Attributes:
+        items: Its items, the most telling first.
+        error: Mean absolute error of the predicted share of all items passed.
+        at_random: The same of as many random items.
+        rank_correlation: Spearman's correlation of that share with the true one.
+        agents: Number of agents, of whom each was held out once.
     """
 
-    chosen: list[int]
-    full: Floats
-    predicted: Floats
-    at_random: Floats
+    items: tuple[str, ...]
+    error: Estimate
+    at_random: Estimate
+    rank_correlation: float
+    agents: int
 
 
-def shortened(outcomes: Floats, length: int, seed: int, parts: int, tick: Tick) -> ShortForm:
-    """Choose a short form, and judge its kind by agents, of whom each part is held out once."""
+def shortened(
+    names: Sequence[str], outcomes: Floats, length: int, seed: int, tick: Tick
+) -> ShortForm:
+    """Choose a short form, and judge its kind by agents, of whom a fifth is held out at a time."""
     agents, items = outcomes.shape
     full = np.nanmean(outcomes, axis=1)
-    part = rng(seed, "clinic: short form", 0).permutation(agents) % parts
+    part = rng(seed, "clinic: short form", 0).permutation(agents) % _PARTS
     predicted, at_random = np.empty(agents), np.empty(agents)
-    for one in range(parts):
-        tick("trying short forms", one, parts)
+    for one in range(_PARTS):
+        tick("trying short forms", one, _PARTS)
         held = part == one
         moments = _Moments.of(outcomes[~held])
         predicted[held] = moments.full_score(outcomes[held], moments.chosen(length))
@@ -480,7 +485,20 @@ def shortened(outcomes: Floats, length: int, seed: int, parts: int, tick: Tick) 
         forms = [generator.permutation(items)[:length].tolist() for _ in range(_RANDOM_FORMS)]
         scores = np.array([moments.full_score(outcomes[held], form) for form in forms])
         at_random[held] = np.abs(scores - full[held]).mean(axis=0)
-    return ShortForm(_Moments.of(outcomes).chosen(length), full, predicted, at_random)
+
+    def off(one: Floats, other: Floats) -> float:
+        return float(np.abs(one - other).mean())
+
+    correlated = float("nan")
+    if np.ptp(predicted) > 0.0 and np.ptp(full) > 0.0:
+        correlated = float(np.corrcoef(rankdata(predicted), rankdata(full))[0, 1])
+    return ShortForm(
+        items=tuple(names[item] for item in _Moments.of(outcomes).chosen(length)),
+        error=bootstrap(off, predicted, full, seed),
+        at_random=bootstrap(off, at_random, np.zeros(agents), seed),
+        rank_correlation=correlated,
+        agents=agents,
+    )
 
 
 class _Moments(NamedTuple):
@@ -530,8 +548,7 @@ class _Moments(NamedTuple):
         """Share of all items that agents pass, by the best linear prediction from some of them."""
         some = np.where(np.isfinite(outcomes[:, items]), outcomes[:, items], self.mean[items])
         inner = self.covariance[np.ix_(items, items)] + 1e-9 * np.eye(len(items))
-        solved: Any = np.linalg.solve(inner, self.covariance[items].sum(axis=1))
-        weight = np.asarray(solved, np.float64)
+        weight = np.asarray(np.linalg.solve(inner, self.covariance[items].sum(axis=1)), np.float64)
         total = self.mean.sum() + (some - self.mean[items]) @ weight
         return np.clip(total / len(self.mean), 0.0, 1.0)
 

@@ -22,12 +22,20 @@ from animalcat.layouts.library import LAYOUTS, parse_layout
 from animalcat.layouts.model.frames import sheet_of
 from animalcat.layouts.model.priors import MovedBeta, ScaledBeta
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import Sheet, TableError, guess, plain_name, read_sheet
+from animalcat.layouts.model.tables import (
+    Sheet,
+    TableError,
+    guess,
+    like_number,
+    plain_name,
+    read_sheet,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Rows: TypeAlias = npt.NDArray[np.int64]
 
 SLOPE: Final = round(math.log(19.0), 3)
 """Slope in logits per level, unless one is given: with it, an agent passes 19 of 20 items one level
@@ -286,14 +294,8 @@ class _Columns(NamedTuple):
 
 
 def _mostly_numbers(cells: Sequence[str]) -> bool:
-    def is_number(cell: str) -> bool:
-        try:
-            return math.isfinite(float(cell))
-        except ValueError:
-            return False
-
     filled = [cell for cell in cells if cell]
-    return bool(filled) and sum(map(is_number, filled)) >= len(filled) / 2.0
+    return bool(filled) and sum(map(like_number, filled)) >= len(filled) / 2.0
 
 
 def _levels(sheet: Sheet, column: str) -> Floats:
@@ -379,15 +381,14 @@ def _merged(scales: Sequence[str], levels: Floats) -> tuple[list[list[str]], lis
                 f"{pair} are much alike: their levels {correlated}, so what is known of one "
                 "depends on the other"
             )
-    members = [[scales[k] for k in np.flatnonzero(group == own)] for own in np.unique(group)]
+    members = [
+        [scales[k] for k in np.flatnonzero(group == own).tolist()] for own in np.unique(group)
+    ]
     return members, notes
 
 
 def _scale(
-    group: Sequence[str],
-    scales: Sequence[str],
-    levels: Floats,
-    slope: float | Mapping[str, float],
+    group: Sequence[str], scales: Sequence[str], levels: Floats, slope: float | Mapping[str, float]
 ) -> DemandScale:
     slopes = slope if isinstance(slope, Mapping) else dict.fromkeys(group, slope)
     least = min(float(slopes.get(column, SLOPE)) for column in group)
@@ -421,26 +422,23 @@ def _left(
     for the greatest expected drop of variance.
     """
     abilities = [scale.prior.from_standard(ndtri(_GRID)) for scale in scales]
-    asked = [scale.asked(columns, levels) for scale in scales]
     logs = np.zeros((len(scales), len(levels)))
-    met: list[dict[float, Floats]] = []
-    for k, (scale, ability, values) in enumerate(zip(scales, abilities, asked, strict=True)):
-        distinct, places = np.unique(values, return_inverse=True)
-        curves = {
-            level: expit(scale.slope * (ability - level)) if level > 0.0 else np.ones_like(ability)
-            for level in distinct.tolist()
-        }
-        logs[k] = np.log([curve.mean() for curve in curves.values()])[places]
-        met.append({level: curve for level, curve in curves.items() if level > 0.0})
+    met: list[tuple[Floats, Rows, Floats]] = []
+    for k, (scale, ability) in enumerate(zip(scales, abilities, strict=True)):
+        distinct, places = np.unique(scale.asked(columns, levels), return_inverse=True)
+        curves = np.asarray(expit(scale.slope * (ability - distinct[:, np.newaxis])), np.float64)
+        curves[distinct == 0.0] = 1.0
+        logs[k] = np.log(curves.mean(axis=1))[places]
+        met.append((distinct, places, curves))
     others = np.exp(logs.sum(axis=0) - logs) * (1.0 - float(_LAPSES.mean))
     shares: list[float] = []
-    for k, ability in enumerate(abilities):
+    for ability, own, (distinct, places, curves) in zip(abilities, others, met, strict=True):
         chances: list[Floats] = []
-        for level, curve in met[k].items():
-            rows = np.flatnonzero(asked[k] == level)
-            best = rows[np.argsort(-others[k, rows], kind="stable")[:FEW]]
+        for place in np.flatnonzero(distinct > 0.0).tolist():
+            rows = np.flatnonzero(places == place)
+            best = rows[np.argsort(-own[rows], kind="stable")[:FEW]]
             guess_right = float(floor[best].mean())
-            chances.append(guess_right + (1.0 - guess_right) * others[k, best].mean() * curve)
+            chances.append(guess_right + (1.0 - guess_right) * own[best].mean() * curves[place])
         even = np.full(len(ability), 1.0 / len(ability))
         left = _expected_sd(ability, even, np.array(chances), OUTCOMES)
         shares.append(left / float(np.std(ability)))
@@ -448,13 +446,10 @@ def _left(
 
 
 def _expected_sd(values: Floats, weights: Floats, chances: Floats, outcomes: int) -> float:
-    """Standard deviation that is expected after some outcomes, chosen one after another.
+    """Standard deviation of an ability that is expected after outcomes, chosen one after another.
 
-    Args:
-        values: (quantiles,), of an ability.
-        weights: (quantiles,), summing to 1.
-        chances: (items, quantiles), of success.
-        outcomes: How many there are to come.
+    The ability has values with weights, (quantiles,), and passes items by `chances`, (items,
+    quantiles).
     """
     centred = values - weights @ values
     if not outcomes:

@@ -105,7 +105,7 @@ class Sheet:
         try:
             self.numbers(name)
         except TableError as error:
-            return "" if any(map(_like_number, filter(None, cells))) else str(error)
+            return "" if any(map(like_number, filter(None, cells))) else str(error)
         return ""
 
     def outcomes(self, name: str) -> list[float]:
@@ -286,7 +286,8 @@ def of_kind(value: object) -> str:
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
-def _like_number(cell: str) -> bool:
+def like_number(cell: str) -> bool:
+    """Whether a cell is a finite number, or one with other marks between its digits."""
     try:
         return _NUMBER.fullmatch(cell) is not None or math.isfinite(float(cell))
     except ValueError:

@@ -101,6 +101,9 @@ def test_beside_planted_faults_few_sound_items_are_named(planted: Clinic) -> Non
     sound = [item for item in planted.faulty if item.item not in {*FAULTY, "i12"}]
     assert len(sound) <= 1, sound
     assert planted.twins == (("i12", "twin"),)
+    table = planted.to_frame().set_index("item")
+    assert table["discrimination.low"].isna().sum() == 2  # floor and ceiling
+    assert "reversed" in table.index[table["discrimination.high"] < 0.0]
     assert sum("tells" in item.kinds for item in planted.items) >= ITEMS
 
 
@@ -167,9 +170,10 @@ def test_a_short_form_loses_less_than_random_items() -> None:
     y, _, _ = rasch(150, 8, 7)
     g = np.random.default_rng(8)
     copies = [np.where(g.random(y.shape) < 0.05, 1.0 - y, y) for _ in range(4)]
-    found = shortened(np.column_stack(copies), 8, 0, 5, lambda what, done, total: None)
-    assert len({item % 8 for item in found.chosen}) == 8
-    assert np.abs(found.predicted - found.full).mean() < 0.8 * found.at_random.mean()
+    names = [*map(str, range(32))]
+    found = shortened(names, np.column_stack(copies), 8, 0, lambda what, done, total: None)
+    assert len({int(item) % 8 for item in found.items}) == 8
+    assert found.error.value < 0.8 * found.at_random.value
 
 
 @pytest.mark.parametrize(

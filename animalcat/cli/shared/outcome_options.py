@@ -34,7 +34,7 @@ PassMarks = Annotated[
         metavar="TABLE.csv",
         help="With final rewards: the reward above which an arena or item is passed, in columns "
         "`instance` and `pass_mark`.",
-        show_default="what the arena files say",
+        show_default="what arena files say, where there are any",
         rich_help_panel="Outcomes",
     ),
 ]
