@@ -22,6 +22,7 @@ from inspect_ai.hooks import Hooks, SampleAttemptStart, TaskEnd, TaskStart, hook
 from inspect_ai.log import (
     EvalLog,
     EvalSample,
+    EvalSpec,
     HeadlineMetric,
     MetadataEdit,
     ProvenanceData,
@@ -41,10 +42,10 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import materialize_media, registry_info
 
-from animalcat.inspect.logs import KEY, Came, came_of, inside, record_of
+from animalcat.inspect.logs import KEY, Came, came_of, inside, metadata_of, record_of
 from animalcat.inspect.plan import Demands, Plan, PlanError, Stop, make_plan
-from animalcat.inspect.report import METRICS, accuracy_of, as_json, profile_of, rows_of
-from animalcat.inspect.results import CHOICES, PROFILE
+from animalcat.inspect.report import METRICS, accuracy_of, as_json, profile_of, rows_of, summary_of
+from animalcat.inspect.results import CHOICES, PROFILE, SUMMARY
 from animalcat.inspect.session import Session
 from animalcat.layouts.adaptive.policy import Choice
 from animalcat.layouts.library import LayoutSource
@@ -168,7 +169,7 @@ class AdaptiveSource(SampleSource):
             "gain": choice.score,
         }
         asked = {KEY: record, DEMANDS: dict(self.plan.demands[choice.instance])}
-        metadata = {**(sample.metadata or {}), **asked}
+        metadata = {**metadata_of(sample), **asked}
         return await inlined(sample.model_copy(update={"metadata": metadata}))
 
 
@@ -275,7 +276,7 @@ def adaptive(
         epochs=1,
         fail_on_error=False,
         continue_on_fail=True,
-        metadata={**(given.metadata or {}), KEY: {**plan.to_dict(), "source": source.key}},
+        metadata={**metadata_of(given), KEY: {**plan.to_dict(), "source": source.key}},
         **({} if model is None else {"model": model}),
     )
 
@@ -365,7 +366,7 @@ class AdaptiveHooks(Hooks):
 
     async def on_task_start(self, data: TaskStart) -> None:
         """Begin an evaluation, or another attempt at one."""
-        if (source := _source_of(data.spec.metadata)) is not None:
+        if (source := _source_of(data.spec)) is not None:
             source.begin(data.run_id, data.spec.task_id)
 
     async def on_sample_attempt_start(self, data: SampleAttemptStart) -> None:
@@ -376,11 +377,12 @@ class AdaptiveHooks(Hooks):
     async def on_task_end(self, data: TaskEnd) -> None:
         """Write profile and choices into the log of one of our tasks."""
         log = data.log
-        if (source := _source_of(log.eval.metadata)) is not None:
+        if (source := _source_of(log.eval)) is not None:
             session = source.session
             session.end = session.end or "inspect_ai ended the task, as by --limit"
             profile = await run_sync(profile_of, session, log.eval.model, log.eval.task)
-            await write_into(log, {PROFILE: profile, CHOICES: rows_of(session)})
+            kept = {SUMMARY: summary_of(profile), PROFILE: profile, CHOICES: rows_of(session)}
+            await write_into(log, kept)
 
 
 _hooked: Final[Any] = hooks(
@@ -405,8 +407,6 @@ async def write_into(log: EvalLog, metadata: Mapping[str, Any]) -> None:
         await write_eval_log_async(log, log.location, header_only=True)
 
 
-def _source_of(metadata: Mapping[str, Any] | None) -> AdaptiveSource | None:
+def _source_of(one: EvalSpec) -> AdaptiveSource | None:
     """The source of a task of ours; None for the tasks of others."""
-    ours: Any = (metadata or {}).get(KEY)
-    key = cast("dict[str, Any]", ours).get("source") if isinstance(ours, dict) else None
-    return _sources.get(str(key))
+    return _sources.get(str(record_of(one).get("source")))
