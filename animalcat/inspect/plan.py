@@ -23,7 +23,7 @@ from animalcat.layouts.adaptive.plan import PRESETS, RULES, Policy, StoppingRule
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.library.choice import load_for
-from animalcat.layouts.model.frames import PARADIGM, instances_in
+from animalcat.layouts.model.frames import NAME, PARADIGM, instances_in
 from animalcat.layouts.model.instances import left_out
 from animalcat.layouts.model.nodes import Bernoulli, Binomial
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
@@ -126,7 +126,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values; the table of items is compressed CSV, as text."""
-        table = zlib.compress(self.items.to_csv().encode(), 9)
+        table = zlib.compress(self.items.to_csv(index_label=NAME).encode(), 9)
         return {
             **{one.name: getattr(self, one.name) for one in fields(self)},
             "version": VERSION,
@@ -154,11 +154,11 @@ class Plan:
             )
         insist_on_rules(int(data["rules"]))
         table = io.BytesIO(zlib.decompress(base64.b64decode(data["items"])))
-        text = {0: str, PARADIGM: str}
+        text = {NAME: str, PARADIGM: str}
         items = pd.read_csv(table, dtype=text, keep_default_na=False, na_values=[""])
         read: dict[str, Any] = {
             "layout": from_dict(data["layout"]),
-            "items": items.fillna({PARADIGM: ""}).set_index(items.columns[0]),
+            "items": items.fillna({PARADIGM: ""}).set_index(NAME),
             "policy": _policy(data["policy"]),
             "rule": StoppingRule(**data["rule"]),
             "notes": tuple(data["notes"]),
@@ -211,8 +211,7 @@ def make_plan(
             f"there {times} times; give every sample an id of its own"
         )
     frame = _table(named, demands)
-    kinds = [str(metadata_of(named[name]).get(group, "")) for name in frame.index]
-    frame.insert(0, PARADIGM, kinds)
+    frame[PARADIGM] = [str(metadata_of(named[name]).get(group, "")) for name in frame.index]
     chosen = load_for(load_layout(layout, variant) if variant else layout, frame)
     if len(chosen.outcomes) > 1:
         raise PlanError(
@@ -276,6 +275,8 @@ def _table(samples: Mapping[str, Any], demands: Demands) -> pd.DataFrame:
         there = ", ".join(sorted({key for one in known.values() for key in numbers_in(one)}))
         raise PlanError(f"no sample has the demand {absent[0]!r}; there are: {there or 'none'}")
     numbers = frame.apply(pd.to_numeric, errors="coerce").astype(np.float64)
+    words = [name for name in frame if name not in keys and numbers[name].isna().all()]
+    frame, numbers = frame.drop(columns=words), numbers.drop(columns=words)
     for name, wrong in (numbers.isna() & frame.notna()).items():
         if wrong.any():
             first = frame[name][wrong]

@@ -92,12 +92,7 @@ class AdaptiveSource(SampleSource):
         self._accuracy = dict.fromkeys(METRICS, math.nan)
 
     async def next_samples(self) -> list[Sample] | None:
-        """Called while nothing runs: chooses on, and ends the task when nothing is left to choose.
-
-        Raises:
-            RuntimeError: Samples were chosen and not run.
-            SharedSourceError: Several models are evaluated.
-        """
+        """Called while nothing runs: chooses on, and ends the task when nothing is left."""
         self._insist_alone()
         if waiting := self.session.open:
             raise RuntimeError(
@@ -244,12 +239,9 @@ def adaptive(
         ValueError: The layout, the policy or the rule is wrong, or a demand is out of range.
     """
     given = _loaded(task, args or {})
-    for name, what in (
-        ("sample_source", "chooses its samples itself"),
-        ("early_stopping", "stops early"),
-    ):
-        if getattr(given, name) is not None:
-            raise PlanError(f"the task {given.name} {what}; give one with a fixed set of samples")
+    if given.sample_source is not None or given.early_stopping is not None:
+        what = "stops early" if given.sample_source is None else "chooses its samples itself"
+        raise PlanError(f"the task {given.name} {what}; give one with a fixed set of samples")
     _insist_on_score(given, score)
     samples = [
         one if one.id is not None else one.model_copy(update={"id": number})
@@ -300,9 +292,7 @@ def _insist_on_score(task: Task, score: str) -> None:
     if not names:
         raise PlanError(f"the task {task.name} has no scorer, so nothing says what is right")
     if not score and len(names) > 1:
-        raise PlanError(
-            f"the task has several scorers: {there}; say which one counts, as score=NAME"
-        )
+        raise PlanError(f"the task has several scorers: {there}; name one, as score=NAME")
     if score and not {score, score.split(".")[0]} & {*names}:
         raise PlanError(f"the task has no scorer {score!r}; there are: {there}")
 
@@ -334,12 +324,7 @@ def note_tries() -> Solver:
 
 @metric
 def measured(source: str, score: str = "") -> Metric:
-    """The estimated accuracy on all samples with its interval, and that of the chosen ones.
-
-    Args:
-        source: Key of the source that chose the samples.
-        score: The score that is the outcome.
-    """
+    """The estimated accuracy on all samples with its interval, and that of the chosen ones."""
     scorer, _, part = score.partition(".")
 
     def compute(scores: list[SampleScore]) -> Value:
@@ -392,12 +377,7 @@ _hooked(AdaptiveHooks)
 
 
 async def write_into(log: EvalLog, metadata: Mapping[str, Any]) -> None:
-    """Add to a log's metadata, in its file too.
-
-    Args:
-        log: The log; it is changed.
-        metadata: What to add, by key.
-    """
+    """Add to a log's metadata, in its file too; the log is changed."""
     edit = MetadataEdit(metadata_set=as_json(metadata))
     reason = "what adaptive evaluation found out"
     edited = edit_eval_log(log, [edit], ProvenanceData(author=KEY, reason=reason))
