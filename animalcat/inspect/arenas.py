@@ -31,7 +31,6 @@ from inspect_ai.scorer import (
     scorer,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver, use_tools
-from inspect_ai.solver._task_state import sample_state
 from inspect_ai.tool import Tool, ToolDef, ToolError, ToolParam, ToolParams
 from inspect_ai.util import LimitExceededError
 
@@ -39,7 +38,7 @@ from animalcat.client.remote_episodes import EpisodeOpening, RemoteEpisodes, Ses
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import AnswerKind, Note, read_answer
 from animalcat.errors import AnimalcatError
-from animalcat.inspect.logs import KEY
+from animalcat.inspect.logs import KEY, inside
 from animalcat.inspect.results import PROFILE
 from animalcat.inspect.source import write_into
 from animalcat.inspect.speaking import ABOUT, ModelAgent, content_of
@@ -423,8 +422,8 @@ def arena_tools() -> list[Tool]:
         about, most = ABOUT[name]
 
         async def execute(**given: Any) -> Any:
-            state = sample_state()
-            assert state is not None  # tools are called while a sample runs
+            # Tools have no public way to the state of the sample that they are called in.
+            state: TaskState = inside("solver._task_state", "sample_state")()
             trial = _trial_of(state)
             if trial is None:
                 raise ToolError(_OVER)

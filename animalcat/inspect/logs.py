@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -125,10 +126,14 @@ def came_of(sample: Any, score: str = "") -> Came:
     return Came(outcome, void, late, limit, tokens, cost, sample.total_time or 0.0)
 
 
+def metadata_of(one: Any) -> Mapping[str, Any]:
+    """The metadata of a sample, a task or a log."""
+    return one.metadata or {}
+
+
 def record_of(one: Any) -> Mapping[str, Any]:
     """What we wrote into the metadata of a sample, a task or a log; empty for those of others."""
-    metadata: Mapping[str, Any] = one.metadata or {}
-    ours = metadata.get(KEY)
+    ours = metadata_of(one).get(KEY)
     return cast("Mapping[str, Any]", ours) if isinstance(ours, dict) else {}
 
 
@@ -176,8 +181,10 @@ def open_log(path: str | os.PathLike[str]) -> Log:
     )
     if not place.is_file():
         raise LogError(f"there is no log {place}; give the path of a file that ends in .eval")
-    try:
-        header, samples = read(str(place), header_only=True), summaries(str(place))
+    try:  # in a thread, since within an event loop inspect_ai would patch asyncio for good
+        with ThreadPoolExecutor(1) as apart:
+            header = apart.submit(read, str(place), header_only=True).result()
+            samples = apart.submit(summaries, str(place)).result()
     except Exception as error:  # what is wrong with a file comes as any of many
         said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise LogError(
@@ -241,11 +248,11 @@ def read_logs(
     return frame
 
 
-def numbers_in(metadata: Mapping[str, Any] | None) -> dict[str, float]:
+def numbers_in(metadata: Mapping[str, Any]) -> dict[str, float]:
     """What of a sample's metadata is a number, and may be a demand."""
     return {
         key: float(value)
-        for key, value in (metadata or {}).items()
+        for key, value in metadata.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     }
 
@@ -277,7 +284,7 @@ def _rows(log: Log, score: str, *, every: bool) -> Iterable[dict[str, Any]]:
             "propensity": record.get("propensity", math.nan),
             "tokens": came.tokens,
             "seconds": came.seconds,
-            **(numbers_in(sample.metadata) if every or not planned else {}),
+            **(numbers_in(metadata_of(sample)) if every or not planned else {}),
             **planned.get(str(sample.id), {}),
         }
 

@@ -16,14 +16,14 @@ from typing import Annotated, Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from animalcat.inspect.logs import LogError, numbers_in
+from animalcat.inspect.logs import LogError, metadata_of, numbers_in
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import PRESETS, RULES, Policy, StoppingRule, insist_on_rules
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.library.choice import load_for
-from animalcat.layouts.model.frames import PARADIGM, instances_in
+from animalcat.layouts.model.frames import NAME, PARADIGM, instances_in
 from animalcat.layouts.model.instances import left_out
 from animalcat.layouts.model.nodes import Bernoulli, Binomial
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
@@ -126,7 +126,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values; the table of items is compressed CSV, as text."""
-        table = zlib.compress(self.items.to_csv().encode(), 9)
+        table = zlib.compress(self.items.to_csv(index_label=NAME).encode(), 9)
         return {
             **{one.name: getattr(self, one.name) for one in fields(self)},
             "version": VERSION,
@@ -154,11 +154,11 @@ class Plan:
             )
         insist_on_rules(int(data["rules"]))
         table = io.BytesIO(zlib.decompress(base64.b64decode(data["items"])))
-        text = {0: str, PARADIGM: str}
+        text = {NAME: str, PARADIGM: str}
         items = pd.read_csv(table, dtype=text, keep_default_na=False, na_values=[""])
         read: dict[str, Any] = {
             "layout": from_dict(data["layout"]),
-            "items": items.fillna({PARADIGM: ""}).set_index(items.columns[0]),
+            "items": items.fillna({PARADIGM: ""}).set_index(NAME),
             "policy": _policy(data["policy"]),
             "rule": StoppingRule(**data["rule"]),
             "notes": tuple(data["notes"]),
@@ -183,9 +183,9 @@ def make_plan(
 
     Args:
         samples: The samples, each with an id.
-        layout: The layout, or what `load_layout` makes one of.
-        demands: Where demands come from; by default the metadata, by the layout's names.
-        stop: When to stop: a rule, its attributes, the name of a preset, or a number of samples.
+        layout: As for `adaptive`, like `demands` and `stop`.
+        demands: By default the metadata, by the layout's names.
+        stop: A rule, its attributes, the name of a preset, or a number of samples.
         policy: How to choose: a policy, its attributes, or its name.
         exposures: How often a sample may be chosen, where the policy does not say it; 0 for any
             number of times.
@@ -203,15 +203,15 @@ def make_plan(
         raise PlanError(f"there is no option {unknown[0]!r}; there are: {', '.join(OPTIONS)}")
     if not len(samples):
         raise PlanError("the task has no samples; give one whose dataset is not empty")
-    counted = Counter(str(one.id) for one in samples)
-    if twice := [name for name, count in counted.items() if count > 1]:
+    named = {str(one.id): one for one in samples}
+    if len(named) < len(samples):
+        (first, times), *_ = Counter(str(one.id) for one in samples).most_common(1)
         raise PlanError(
-            f"{len(twice)} ids of samples are there more than once, of which the first is "
-            f"{twice[0]!r}; give every sample an id of its own"
+            f"{len(samples) - len(named)} ids of samples are there again, as {first!r}, which is "
+            f"there {times} times; give every sample an id of its own"
         )
-    frame = _table(samples, demands)
-    known: dict[str, Mapping[str, Any]] = {str(one.id): one.metadata or {} for one in samples}
-    frame.insert(0, PARADIGM, [str(known[name].get(group, "")) for name in frame.index])
+    frame = _table(named, demands)
+    frame[PARADIGM] = [str(metadata_of(named[name]).get(group, "")) for name in frame.index]
     chosen = load_for(load_layout(layout, variant) if variant else layout, frame)
     if len(chosen.outcomes) > 1:
         raise PlanError(
@@ -250,15 +250,15 @@ def make_plan(
     )
 
 
-def _table(samples: Sequence[Any], demands: Demands) -> pd.DataFrame:
+def _table(samples: Mapping[str, Any], demands: Demands) -> pd.DataFrame:
     """The demands of the samples that have any, a row for each, by its id."""
+    known = {name: metadata_of(one) for name, one in samples.items()}
     keys: Mapping[str, str] = {}
-    rows: dict[str, Mapping[str, Any] | None]
-    known: dict[str, Mapping[str, Any]] = {str(one.id): one.metadata or {} for one in samples}
+    rows: Mapping[str, Mapping[str, Any] | None]
     if demands is None:
         rows = {name: numbers_in(metadata) for name, metadata in known.items()}
     elif callable(demands):
-        rows = {str(one.id): demands(one) for one in samples}
+        rows = {name: demands(one) for name, one in samples.items()}
     elif isinstance(demands, str | Path) and str(demands).lower().endswith((".csv", ".tsv")):
         sheet = _sheet(Path(demands))
         rows = {name: sheet.get(name) for name in known}
@@ -266,26 +266,25 @@ def _table(samples: Sequence[Any], demands: Demands) -> pd.DataFrame:
         listed = [demands] if isinstance(demands, str | Path) else demands
         keys = listed if isinstance(listed, Mapping) else {key: key for key in map(str, listed)}
         rows = {
-            label: {name: metadata.get(key) for name, key in keys.items()}
-            for label, metadata in known.items()
+            name: {own: metadata.get(key) for own, key in keys.items()}
+            for name, metadata in known.items()
         }
     asked = {name: row for name, row in rows.items() if row is not None}
     frame = pd.DataFrame.from_dict(asked, orient="index")
     if absent := [name for name in keys if frame[name].isna().all()]:
-        there = sorted({key for metadata in known.values() for key in numbers_in(metadata)})
-        raise PlanError(
-            f"no sample has the demand {absent[0]!r}; there are: {', '.join(there) or 'none'}"
-        )
-    for name in map(str, frame):
-        numbers = pd.to_numeric(frame[name], errors="coerce")
-        wrong = frame[name][numbers.isna() & frame[name].notna()]
-        if len(wrong):
+        there = ", ".join(sorted({key for one in known.values() for key in numbers_in(one)}))
+        raise PlanError(f"no sample has the demand {absent[0]!r}; there are: {there or 'none'}")
+    numbers = frame.apply(pd.to_numeric, errors="coerce").astype(np.float64)
+    words = [name for name in frame if name not in keys and numbers[name].isna().all()]
+    frame, numbers = frame.drop(columns=words), numbers.drop(columns=words)
+    for name, wrong in (numbers.isna() & frame.notna()).items():
+        if wrong.any():
+            first = frame[name][wrong]
             raise PlanError(
-                f"the demand {name!r} of sample {wrong.index[0]!r} is {wrong.iloc[0]!r}, which is "
-                f"no number ({len(wrong)} are none)"
+                f"the demand {name!r} of sample {first.index[0]!r} is {first.iloc[0]!r}, which is "
+                f"no number ({len(first)} are none)"
             )
-        frame[name] = numbers.astype(np.float64)
-    return frame
+    return numbers
 
 
 def _sheet(path: Path) -> dict[str, Mapping[str, Any]]:
@@ -294,7 +293,7 @@ def _sheet(path: Path) -> dict[str, Mapping[str, Any]]:
         table = pd.read_csv(path, sep=None, engine="python", dtype=dict.fromkeys(IDS, str))
     except (OSError, ValueError) as error:
         raise PlanError(f"{path}: no table of demands: {error}") from None
-    if (column := next((name for name in IDS if name in table), None)) is None:
+    if not (column := next((name for name in IDS if name in table), "")):
         raise PlanError(
             f"{path} has no column with the ids of samples; call it {', '.join(IDS[:-1])} or "
             f"{IDS[-1]}"
@@ -302,7 +301,7 @@ def _sheet(path: Path) -> dict[str, Mapping[str, Any]]:
     if len(twice := table[column][table[column].duplicated()]):
         raise PlanError(f"{path}: the id {twice.iloc[0]!r} is there more than once")
     rows: dict[Any, Any] = table.set_index(column).to_dict("index")
-    return {str(name): row for name, row in rows.items()}
+    return rows
 
 
 def _covered(

@@ -132,20 +132,28 @@ def profile_of(
     return as_json(of_samples(profile))
 
 
+def summary_of(profile: Mapping[str, Any]) -> str:
+    """What a profile says first, in sentences."""
+    about: Mapping[str, Any] = profile["provenance"]
+    saved = about["saved"]
+    parts = (
+        profile["battery_rate"]["text"],
+        *profile["verdict"]["sentences"],
+        about["voids_by_demand"]["words"],
+        *about["coverage"]["warnings"],
+        f"{saved['not_run']} of {saved['of']} samples were not run. Why it ended: "
+        f"{about['reason']}.",
+    )
+    return " ".join(part for part in parts if part)
+
+
 def told_of(
     learner: Learner,
     about: Mapping[str, Any],
     seconds: float = 0.0,
     fitted: FitResult | None = None,
 ) -> dict[str, Any]:
-    """What a learner knows as the part of a profile that every test has.
-
-    Args:
-        learner: The learner.
-        about: Further facts, JSON-ready.
-        seconds: How long the samples took.
-        fitted: As for `profile_of`.
-    """
+    """The part of a profile that every test has; `about` is what else is known of it."""
     status, draws = learner.verdict(seconds).status, None
     profile = Profile.of_live(learner.posterior, status, about)
     if fitted is not None:

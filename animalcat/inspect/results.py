@@ -21,9 +21,10 @@ from animalcat.service.rpc.posterior import write_posterior
 if TYPE_CHECKING:
     from animalcat.plots.results import Results
 
+SUMMARY: Final = f"{KEY}_summary"
 PROFILE: Final = f"{KEY}_profile"
 CHOICES: Final = f"{KEY}_choices"
-"""The keys under which a log's metadata has the profile and the choices, once a task has ended."""
+"""The keys under which a log's metadata has what was found out, once a task has ended."""
 FORMS: Final = ("json", "csv", "parquet", "netcdf", "draws")
 """The forms in which a log is exported."""
 _NAMES: Final = {

@@ -22,6 +22,7 @@ from inspect_ai.hooks import Hooks, SampleAttemptStart, TaskEnd, TaskStart, hook
 from inspect_ai.log import (
     EvalLog,
     EvalSample,
+    EvalSpec,
     HeadlineMetric,
     MetadataEdit,
     ProvenanceData,
@@ -41,10 +42,10 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import materialize_media, registry_info
 
-from animalcat.inspect.logs import KEY, Came, came_of, inside, record_of
+from animalcat.inspect.logs import KEY, Came, came_of, inside, metadata_of, record_of
 from animalcat.inspect.plan import Demands, Plan, PlanError, Stop, make_plan
-from animalcat.inspect.report import METRICS, accuracy_of, as_json, profile_of, rows_of
-from animalcat.inspect.results import CHOICES, PROFILE
+from animalcat.inspect.report import METRICS, accuracy_of, as_json, profile_of, rows_of, summary_of
+from animalcat.inspect.results import CHOICES, PROFILE, SUMMARY
 from animalcat.inspect.session import Session
 from animalcat.layouts.adaptive.policy import Choice
 from animalcat.layouts.library import LayoutSource
@@ -91,12 +92,7 @@ class AdaptiveSource(SampleSource):
         self._accuracy = dict.fromkeys(METRICS, math.nan)
 
     async def next_samples(self) -> list[Sample] | None:
-        """Called while nothing runs: chooses on, and ends the task when nothing is left to choose.
-
-        Raises:
-            RuntimeError: Samples were chosen and not run.
-            SharedSourceError: Several models are evaluated.
-        """
+        """Called while nothing runs: chooses on, and ends the task when nothing is left."""
         self._insist_alone()
         if waiting := self.session.open:
             raise RuntimeError(
@@ -168,7 +164,7 @@ class AdaptiveSource(SampleSource):
             "gain": choice.score,
         }
         asked = {KEY: record, DEMANDS: dict(self.plan.demands[choice.instance])}
-        metadata = {**(sample.metadata or {}), **asked}
+        metadata = {**metadata_of(sample), **asked}
         return await inlined(sample.model_copy(update={"metadata": metadata}))
 
 
@@ -243,12 +239,9 @@ def adaptive(
         ValueError: The layout, the policy or the rule is wrong, or a demand is out of range.
     """
     given = _loaded(task, args or {})
-    for name, what in (
-        ("sample_source", "chooses its samples itself"),
-        ("early_stopping", "stops early"),
-    ):
-        if getattr(given, name) is not None:
-            raise PlanError(f"the task {given.name} {what}; give one with a fixed set of samples")
+    if given.sample_source is not None or given.early_stopping is not None:
+        what = "stops early" if given.sample_source is None else "chooses its samples itself"
+        raise PlanError(f"the task {given.name} {what}; give one with a fixed set of samples")
     _insist_on_score(given, score)
     samples = [
         one if one.id is not None else one.model_copy(update={"id": number})
@@ -275,7 +268,7 @@ def adaptive(
         epochs=1,
         fail_on_error=False,
         continue_on_fail=True,
-        metadata={**(given.metadata or {}), KEY: {**plan.to_dict(), "source": source.key}},
+        metadata={**metadata_of(given), KEY: {**plan.to_dict(), "source": source.key}},
         **({} if model is None else {"model": model}),
     )
 
@@ -299,9 +292,7 @@ def _insist_on_score(task: Task, score: str) -> None:
     if not names:
         raise PlanError(f"the task {task.name} has no scorer, so nothing says what is right")
     if not score and len(names) > 1:
-        raise PlanError(
-            f"the task has several scorers: {there}; say which one counts, as score=NAME"
-        )
+        raise PlanError(f"the task has several scorers: {there}; name one, as score=NAME")
     if score and not {score, score.split(".")[0]} & {*names}:
         raise PlanError(f"the task has no scorer {score!r}; there are: {there}")
 
@@ -333,12 +324,7 @@ def note_tries() -> Solver:
 
 @metric
 def measured(source: str, score: str = "") -> Metric:
-    """The estimated accuracy on all samples with its interval, and that of the chosen ones.
-
-    Args:
-        source: Key of the source that chose the samples.
-        score: The score that is the outcome.
-    """
+    """The estimated accuracy on all samples with its interval, and that of the chosen ones."""
     scorer, _, part = score.partition(".")
 
     def compute(scores: list[SampleScore]) -> Value:
@@ -365,7 +351,7 @@ class AdaptiveHooks(Hooks):
 
     async def on_task_start(self, data: TaskStart) -> None:
         """Begin an evaluation, or another attempt at one."""
-        if (source := _source_of(data.spec.metadata)) is not None:
+        if (source := _source_of(data.spec)) is not None:
             source.begin(data.run_id, data.spec.task_id)
 
     async def on_sample_attempt_start(self, data: SampleAttemptStart) -> None:
@@ -376,11 +362,12 @@ class AdaptiveHooks(Hooks):
     async def on_task_end(self, data: TaskEnd) -> None:
         """Write profile and choices into the log of one of our tasks."""
         log = data.log
-        if (source := _source_of(log.eval.metadata)) is not None:
+        if (source := _source_of(log.eval)) is not None:
             session = source.session
             session.end = session.end or "inspect_ai ended the task, as by --limit"
             profile = await run_sync(profile_of, session, log.eval.model, log.eval.task)
-            await write_into(log, {PROFILE: profile, CHOICES: rows_of(session)})
+            kept = {SUMMARY: summary_of(profile), PROFILE: profile, CHOICES: rows_of(session)}
+            await write_into(log, kept)
 
 
 _hooked: Final[Any] = hooks(
@@ -390,12 +377,7 @@ _hooked(AdaptiveHooks)
 
 
 async def write_into(log: EvalLog, metadata: Mapping[str, Any]) -> None:
-    """Add to a log's metadata, in its file too.
-
-    Args:
-        log: The log; it is changed.
-        metadata: What to add, by key.
-    """
+    """Add to a log's metadata, in its file too; the log is changed."""
     edit = MetadataEdit(metadata_set=as_json(metadata))
     reason = "what adaptive evaluation found out"
     edited = edit_eval_log(log, [edit], ProvenanceData(author=KEY, reason=reason))
@@ -405,8 +387,6 @@ async def write_into(log: EvalLog, metadata: Mapping[str, Any]) -> None:
         await write_eval_log_async(log, log.location, header_only=True)
 
 
-def _source_of(metadata: Mapping[str, Any] | None) -> AdaptiveSource | None:
+def _source_of(one: EvalSpec) -> AdaptiveSource | None:
     """The source of a task of ours; None for the tasks of others."""
-    ours: Any = (metadata or {}).get(KEY)
-    key = cast("dict[str, Any]", ours).get("source") if isinstance(ours, dict) else None
-    return _sources.get(str(key))
+    return _sources.get(str(record_of(one).get("source")))

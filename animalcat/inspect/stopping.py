@@ -56,11 +56,7 @@ class LayoutStopping:
         self._score, self._least = score, least
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
-        """Begin with a task.
-
-        Raises:
-            PlanError: The demands or the layout are not those of the samples.
-        """
+        """Begin with a task; its samples are refused where they lack the demands."""
         self._plan = make_plan(samples, **self._given)
         self._learner = self._plan.learner()
         self._gains = GainEstimator(self._learner.bank)
@@ -79,11 +75,7 @@ class LayoutStopping:
     async def complete_sample(
         self, id: str | int, epoch: int, scores: dict[str, SampleScore]
     ) -> None:
-        """Take in the scores of a sample.
-
-        Raises:
-            LogError: There is no score of the name that was given, or it is no number.
-        """
+        """Take in the scores of a sample."""
         outcome = number_of({name: one.score for name, one in scores.items()}, self._score, id)
         if outcome is not None and str(id) in self._rows:
             self._learner.tell(str(id), outcome, self._told, random=False)

@@ -571,9 +571,10 @@ def test_demands_that_are_missing_are_left_out_and_counted(tmp_path: Path) -> No
     assert plan.left_out == {"no difficulty": 2}
     assert list(plan.items.index) == ["1", "2", "4", "6"]
     table = tmp_path / "demands.csv"
-    table.write_text("id,difficulty\n1,3\n2,5\n9,9\n")
+    table.write_text("id,difficulty,benchmark\n1,3,sums\n2,5,sums\n9,9,other\n")
     plan = adaptive(task, LAYOUT, table).sample_source.plan  # pyright: ignore
     assert plan.left_out == {"without demands": 4}
+    assert plan.demands == {"1": {"difficulty": 3.0}, "2": {"difficulty": 5.0}}
     plan = adaptive(task, LAYOUT, lambda s: {"difficulty": 1 + s.id}).sample_source.plan  # pyright: ignore
     assert len(plan.items) == 6
 
@@ -615,7 +616,7 @@ def test_ids_that_are_there_twice_and_tasks_without_samples_are_refused() -> Non
     items = [Sample(input="?", id=name, metadata={"difficulty": 1}) for name in ("1", 1)]
     task = Task(dataset=items[:1], scorer=includes())
     task.dataset = MemoryDataset(items)
-    with pytest.raises(PlanError, match="'1'; give every sample an id of its own"):
+    with pytest.raises(PlanError, match="as '1', which is there 2 times; give every sample an id"):
         adaptive(task, LAYOUT)
     task.dataset = MemoryDataset([])
     with pytest.raises(PlanError, match="no samples"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -47,6 +48,16 @@ def test_a_log_gives_a_table_a_certified_profile_and_draws(logs: list[str]) -> N
     assert len(common) >= 6
     told = " ".join(compared({"one": first, "other": second}).notes(pairs=True))
     assert f"of the {len(common)} arenas that both played" in told
+
+
+def test_reading_a_log_in_an_event_loop_leaves_asyncio_as_it_is(logs: list[str]) -> None:
+    async def within() -> None:
+        read_profile(logs[0])
+
+    before = asyncio.Task, asyncio.run
+    asyncio.run(within())
+    assert (asyncio.Task, asyncio.run) == before
+    assert not hasattr(asyncio, "_nest_patched")
 
 
 def test_what_is_no_adaptive_log_is_refused(logs: list[str], tmp_path: Path) -> None:
