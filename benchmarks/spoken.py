@@ -25,6 +25,7 @@ from animalcat.lab.lab import Lab
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.service.host.private import server_for
+from animalcat.service.measuring.report import REPEATED
 from animalcat.speech import Tongue
 from benchmarks.recovery_agents import interval_of_correlation, interval_of_share
 from benchmarks.spoken_agents import Speaker
@@ -33,6 +34,7 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 EPISODES: Final = 30
 CAMERA: Final = 128
+ANSWERS: Final = 24
 ALL: Final = 40
 """Pictures that a speaker keeps whose memory is not graded."""
 SEED: Final = 20261127
@@ -88,7 +90,7 @@ class Task:
     def tongue(self) -> Tongue:
         """How it is told."""
         kept = int(self.strength) if self.series == MEMORY else ALL
-        return Tongue(self.speaker.form, picture=CAMERA, history=kept)
+        return Tongue(self.speaker.form, picture=CAMERA, history=kept, answers=ANSWERS)
 
 
 def tasks(quick: bool) -> list[Task]:
@@ -156,6 +158,7 @@ def _played(client: Lab, task: Task, episodes: int) -> dict[str, Any]:
         "answers": spent.answers,
         "unparseable": spent.unparseable,
         "refusals": spent.refusals,
+        "repeats": spent.repeats,
         "means": {name: node["mean"] for name, node in profile["nodes"].items()},
         "sds": {name: node["sd"] for name, node in profile["nodes"].items()},
         "kind": verdict["kind"],
@@ -178,7 +181,7 @@ def _rows(found: dict[Task, dict[str, Any]]) -> Rows:
         (PARROT, "parrots are named", 0.9, "at least"),
         (ABLE, "able speakers are named", 0.0, "at most"),
     ):
-        hits = [row["kind"] in NAMED for task, row in found.items() if task.series == series]
+        hits = [_named(row) for task, row in found.items() if task.series == series]
         if hits:
             share = sum(hits) / len(hits)
             low, high = interval_of_share(sum(hits), len(hits))
@@ -188,6 +191,11 @@ def _rows(found: dict[Task, dict[str, Any]]) -> Rows:
                 | {"aim": aim, "met": met, "note": f"{sum(hits)} of {len(hits)} sessions"}
             )
     return rows
+
+
+def _named(row: dict[str, Any]) -> bool:
+    """Whether a profile says that what is shown may not matter, or names a fraudster."""
+    return row["kind"] in NAMED or any(REPEATED in label for label in row["labels"])
 
 
 def _graded(series: str, done: Sequence[tuple[float, dict[str, Any]]]) -> Rows:

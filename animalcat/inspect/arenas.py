@@ -42,7 +42,7 @@ from animalcat.errors import AnimalcatError
 from animalcat.inspect.logs import KEY
 from animalcat.inspect.results import PROFILE
 from animalcat.inspect.source import write_into
-from animalcat.inspect.speaking import ABOUT, ModelAgent, content_of
+from animalcat.inspect.speaking import ABOUT, LIMIT, ModelAgent, content_of
 from animalcat.lab.lab import Lab, connect
 from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.protocol import version
@@ -80,6 +80,7 @@ class Trial:
         self.over = False
         self._episodes = episodes
         self._notes: list[Note] = []
+        self._said = ""
         self.talk.next(self.seen)
 
     async def play(self, agent: ModelAgent) -> None:
@@ -96,7 +97,7 @@ class Trial:
                 await self._act(answer.actions, answer.notes)
         except LimitExceededError as error:
             if error.type in _BUDGETS:
-                await self.stand_still()
+                await self.stand_still(LIMIT)
             raise
 
     async def do(self, name: str, arguments: Mapping[str, Any]) -> list[Any]:
@@ -114,15 +115,20 @@ class Trial:
             kind, why = "unparseable", str(error)
             self.talk.mishear(why)
         called = ", ".join(f"{key}={value}" for key, value in arguments.items())
-        self._notes.append(Note(f"{name}({called})"[:1000], answer=kind))
+        text = f"{name}({called})"[:1000]
+        if kind == "read" and text == self._said:
+            kind = "repeat"
+        self._said = text
+        self._notes.append(Note(text, answer=kind))
         await self._carry_out()
         if why:
             raise ToolError(why)
         return content_of(Shown(_OVER, None) if self.over else self.talk.show())
 
-    async def stand_still(self) -> None:
-        """Let the trial go on to its end without its agent."""
+    async def stand_still(self, *notes: Note) -> None:
+        """Let the trial go on to its end without its agent; the notes say why."""
         self.talk.end()
+        self._notes += notes
         await self._carry_out()
 
     async def _carry_out(self) -> None:
