@@ -261,9 +261,13 @@ def content_of(shown: Shown) -> list[Content]:
 
     parts: list[Content] = [ContentText(text=shown.text)]
     if shown.picture is not None:
-        url = f"data:image/png;base64,{b64encode(shown.picture).decode()}"
-        parts.append(ContentImage(image=url))
+        parts.append(ContentImage(image=data_url(shown.picture)))
     return parts
+
+
+def data_url(picture: bytes) -> str:
+    """A PNG as the address that holds it."""
+    return f"data:image/png;base64,{b64encode(picture).decode()}"
 
 
 def _forget(messages: list[ChatMessage], pictures: int) -> None:
