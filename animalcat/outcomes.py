@@ -67,6 +67,9 @@ COLUMNS: Final[Mapping[str, Kind]] = {
     "answers": "count",
     "unparseable": "count",
     "refusals": "count",
+    "repeats": "count",
+    "limits": "count",
+    "errors": "count",
     "costs": "text",
     "backend": "text",
     "versions": "text",
@@ -85,8 +88,10 @@ COLUMNS: Final[Mapping[str, Kind]] = {
 """Columns that are no meta-features, in order, and what they hold.
 
 `tokens_in`, `tokens_out` and `costs` (JSON, by currency) are sums of what the agent's notes say.
-`answers` are those in words that its notes tell of; of these `unparseable` could not be read, and
-`refusals` were refusals.
+`answers` are those in words that its notes tell of; of these `unparseable` could not be read,
+`refusals` were refusals, and `repeats` were read and had the words of the one before. `limits` says
+how often a limit cut an answer off or kept it from being asked, and `errors` how often a model's
+provider failed and was asked again.
 `versions` is JSON: every version that could change the number. `build` and `version` are what a
 reader looks for in it: the Unity build, or the simulator's rules; and the version of animalcat.
 `control` says which control an instance is of the one that `control_of` names; both are empty for

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import resource
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -25,7 +25,8 @@ from animalcat.lab.lab import Lab
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.service.host.private import server_for
-from animalcat.speech import Tongue
+from animalcat.service.measuring.report import REPEATED
+from animalcat.speech import Form, Tongue
 from benchmarks.recovery_agents import interval_of_correlation, interval_of_share
 from benchmarks.spoken_agents import Speaker
 
@@ -33,6 +34,7 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 EPISODES: Final = 30
 CAMERA: Final = 128
+ANSWERS: Final = 24
 ALL: Final = 40
 """Pictures that a speaker keeps whose memory is not graded."""
 SEED: Final = 20261127
@@ -71,7 +73,8 @@ class Task:
     @property
     def speaker(self) -> Speaker:
         """Who plays it."""
-        form, seed = ("tools", "script")[self.seed % 2], self.seed
+        form: Form = "script" if self.seed % 2 else "tools"
+        seed = self.seed
         match self.series:
             case "sight":
                 return Speaker(form, sight=self.strength, seed=seed)
@@ -88,7 +91,7 @@ class Task:
     def tongue(self) -> Tongue:
         """How it is told."""
         kept = int(self.strength) if self.series == MEMORY else ALL
-        return Tongue(self.speaker.form, picture=CAMERA, history=kept)
+        return Tongue(self.speaker.form, picture=CAMERA, history=kept, answers=ANSWERS)
 
 
 def tasks(quick: bool) -> list[Task]:
@@ -122,7 +125,7 @@ def run(quick: bool = False, keep: Path | None = None) -> Rows:
                 lines.write(json.dumps({**asdict(task), **_played(client, task, episodes)}) + "\n")
                 lines.flush()
         found = {task: row for task, row in _known(file) if task in set(wanted)}
-    return _rows(found)
+    return made_rows(found)
 
 
 def _known(file: Path) -> Iterator[tuple[Task, dict[str, Any]]]:
@@ -156,6 +159,7 @@ def _played(client: Lab, task: Task, episodes: int) -> dict[str, Any]:
         "answers": spent.answers,
         "unparseable": spent.unparseable,
         "refusals": spent.refusals,
+        "repeats": spent.repeats,
         "means": {name: node["mean"] for name, node in profile["nodes"].items()},
         "sds": {name: node["sd"] for name, node in profile["nodes"].items()},
         "kind": verdict["kind"],
@@ -168,7 +172,8 @@ def _played(client: Lab, task: Task, episodes: int) -> dict[str, Any]:
     }
 
 
-def _rows(found: dict[Task, dict[str, Any]]) -> Rows:
+def made_rows(found: Mapping[Task, Mapping[str, Any]]) -> Rows:
+    """The rows of sessions, by what became of each."""
     rows: Rows = []
     for series in (SIGHT, MEMORY, MALFORMED):
         done = [(task.strength, row) for task, row in found.items() if task.series == series]
@@ -178,7 +183,7 @@ def _rows(found: dict[Task, dict[str, Any]]) -> Rows:
         (PARROT, "parrots are named", 0.9, "at least"),
         (ABLE, "able speakers are named", 0.0, "at most"),
     ):
-        hits = [row["kind"] in NAMED for task, row in found.items() if task.series == series]
+        hits = [_named(row) for task, row in found.items() if task.series == series]
         if hits:
             share = sum(hits) / len(hits)
             low, high = interval_of_share(sum(hits), len(hits))
@@ -190,7 +195,12 @@ def _rows(found: dict[Task, dict[str, Any]]) -> Rows:
     return rows
 
 
-def _graded(series: str, done: Sequence[tuple[float, dict[str, Any]]]) -> Rows:
+def _named(row: Mapping[str, Any]) -> bool:
+    """Whether a profile says that what is shown may not matter, or names a fraudster."""
+    return row["kind"] in NAMED or any(REPEATED in label for label in row["labels"])
+
+
+def _graded(series: str, done: Sequence[tuple[float, Mapping[str, Any]]]) -> Rows:
     """What follows the strength of a series, and what it moves besides."""
     layout = load_layout("spoken")
     spans = {node.name: node.prior.span for node in layout.latents}
@@ -205,7 +215,7 @@ def _graded(series: str, done: Sequence[tuple[float, dict[str, Any]]]) -> Rows:
     else:
         title, y = own, [row["means"][own] for _, row in done]
     rho, low, high = interval_of_correlation(strengths, y)
-    order = np.argsort(strengths, kind="stable")
+    order: list[int] = np.argsort(strengths, kind="stable").tolist()
     third = max(1, len(done) // 3)
     moves = {
         name: abs(

@@ -32,8 +32,13 @@ Action: TypeAlias = int | np.integer[Any] | tuple[int, int] | npt.NDArray[np.int
 """One action: an integer 3 x move + turn, or (move, turn); an array (n, 2) is several of them."""
 
 
-AnswerKind: TypeAlias = Literal["read", "unparseable", "refusal"]
-"""What became of an answer in words: it was done, it could not be read, or it was a refusal."""
+AnswerKind: TypeAlias = Literal["read", "repeat", "unparseable", "refusal", "limit", "error"]
+"""What became of an answer in words.
+
+It was done ("read"), and had the same words as the one before in the episode ("repeat"); it could
+not be read, or was a refusal; a limit of tokens, messages or answers cut it off, or kept it from
+being asked; or the provider failed, which is no answer.
+"""
 
 
 class ActionError(ValueError):

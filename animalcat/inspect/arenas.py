@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 from weakref import WeakValueDictionary
 
+import numpy as np
 from anyio.to_thread import run_sync
 from inspect_ai import SampleSource, Task, enqueue_sample
 from inspect_ai.dataset import Sample
@@ -34,21 +35,25 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver, use_tools
 from inspect_ai.tool import Tool, ToolDef, ToolError, ToolParam, ToolParams
 from inspect_ai.util import LimitExceededError
 
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.placement import place
 from animalcat.client.remote_episodes import EpisodeOpening, RemoteEpisodes, SessionOver
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import AnswerKind, Note, read_answer
+from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
 from animalcat.inspect.logs import KEY, inside
 from animalcat.inspect.results import PROFILE
 from animalcat.inspect.source import write_into
-from animalcat.inspect.speaking import ABOUT, ModelAgent, content_of
+from animalcat.inspect.speaking import ABOUT, LIMIT, ModelAgent, content_of, data_url
 from animalcat.lab.lab import Lab, connect
 from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.protocol import version
 from animalcat.service.host.private import server_for
 from animalcat.speech import Conversation, Shown, Tongue, UnreadableError, prompt, read_call
 from animalcat.speech.reading import TOOLS
-from animalcat.values import Episode, Outcome, Session
+from animalcat.values import Episode, EpisodeHeader, Outcome, Session
 
 TRIAL: Final = f"{KEY}_trial"
 """The key under which a sample's metadata says which attempt it is."""
@@ -69,6 +74,7 @@ class Trial:
         talk: The conversation about it.
         seen: What was observed last.
         over: Whether it is over.
+        path: Where the agent was when it was asked for actions, x and z in metres.
     """
 
     def __init__(self, episodes: RemoteEpisodes, opening: EpisodeOpening, tongue: Tongue) -> None:
@@ -79,6 +85,8 @@ class Trial:
         self.over = False
         self._episodes = episodes
         self._notes: list[Note] = []
+        self._said = ""
+        self.path = [_place_of(self.seen)]
         self.talk.next(self.seen)
 
     async def play(self, agent: ModelAgent) -> None:
@@ -95,7 +103,7 @@ class Trial:
                 await self._act(answer.actions, answer.notes)
         except LimitExceededError as error:
             if error.type in _BUDGETS:
-                await self.stand_still()
+                await self.stand_still(LIMIT)
             raise
 
     async def do(self, name: str, arguments: Mapping[str, Any]) -> list[Any]:
@@ -113,15 +121,20 @@ class Trial:
             kind, why = "unparseable", str(error)
             self.talk.mishear(why)
         called = ", ".join(f"{key}={value}" for key, value in arguments.items())
-        self._notes.append(Note(f"{name}({called})"[:1000], answer=kind))
+        text = f"{name}({called})"[:1000]
+        if kind == "read" and text == self._said:
+            kind = "repeat"
+        self._said = text
+        self._notes.append(Note(text, answer=kind))
         await self._carry_out()
         if why:
             raise ToolError(why)
         return content_of(Shown(_OVER, None) if self.over else self.talk.show())
 
-    async def stand_still(self) -> None:
-        """Let the trial go on to its end without its agent."""
+    async def stand_still(self, *notes: Note) -> None:
+        """Let the trial go on to its end without its agent; the notes say why."""
         self.talk.end()
+        self._notes += notes
         await self._carry_out()
 
     async def _carry_out(self) -> None:
@@ -135,6 +148,7 @@ class Trial:
             self._episodes.note(note)
         result = await run_sync(self._episodes.act, actions)
         self.seen, self.over = result.observation, result.ended
+        self.path.append(_place_of(self.seen))
 
 
 class Place(NamedTuple):
@@ -264,6 +278,26 @@ class ArenaSource(SampleSource):
         with self._lock:
             assert self.session is not None
             return self.client.explain_episode(self.session, number)
+
+    def top_view(self, number: int, path: Sequence[tuple[float, float]]) -> str:
+        """The arena of an episode from above, and the way of the agent, as a data URL.
+
+        Empty if there is no arena to draw, or nothing to draw with.
+        """
+        try:
+            from animalcat.maps.moving import walked
+        except ImportError:  # Pillow comes with the server
+            return ""
+        with self._lock:
+            assert self.session is not None
+            header = next(self.client.stream_episode(self.session, number))
+        assert isinstance(header, EpisodeHeader)  # a recording begins with it
+        try:
+            arena = load_text(header.arena_yaml, header.instance).config.first
+            things = place(arena, np.random.default_rng(0)).objects
+        except ArenaError:  # an instance of a table has demands and no arena
+            return ""
+        return data_url(walked(things, path))
 
     def finish(self) -> dict[str, Any] | None:
         """Make the profile, and leave the server; None if the session never began."""
@@ -460,7 +494,7 @@ def outcome(source: str) -> Scorer:
         episode = await run_sync(made.stored, about["episode"], about["attempt"])
         if episode is None or not episode.counts:
             return None
-        await _explain(made, episode)
+        await _explain(made, episode, trial.path if trial is not None else [])
         spent, decision = episode.spent, episode.decision
         return Score(
             value=CORRECT if episode.outcome is Outcome.SUCCESS else INCORRECT,
@@ -488,8 +522,11 @@ def _trial_of(state: TaskState) -> Trial | None:
     return None if source is None else source.trial(state.sample_id, state.epoch)
 
 
-async def _explain(source: ArenaSource, episode: Episode) -> None:
+async def _explain(source: ArenaSource, episode: Episode, path: list[tuple[float, float]]) -> None:
     """Note in the sample's transcript why its arena was chosen, and what came of it."""
+    view = await run_sync(source.top_view, episode.number, path)
+    if view:
+        transcript().info(f"![The arena from above]({view})", source=KEY)
     told = await run_sync(source.explained, episode.number)
     decision = episode.decision
     transcript().info(
@@ -553,6 +590,10 @@ _hooked: Final[Any] = hooks(
     name=f"{KEY}_arena", description="Keeps the profiles of arena tasks in their logs."
 )
 _hooked(ArenaHooks)
+
+
+def _place_of(seen: Observation) -> tuple[float, float]:
+    return float(seen.position[0]), float(seen.position[2])
 
 
 def _source_of(metadata: Mapping[str, Any] | None) -> ArenaSource | None:

@@ -33,9 +33,14 @@ PAUSES: Final = (1.0, 4.0, 16.0)
 """Seconds before a model is asked again whose provider failed; then the attempt is void."""
 CURRENCY: Final = "USD"
 """In which inspect_ai tells costs."""
+LIMIT: Final = Note(answer="limit")
+"""Notes that a model is not asked any more, since a limit of answers, messages or tokens is met."""
+_CUT: Final = ("max_tokens", "model_length")
+"""Why an answer ended where it was cut off."""
 _NOTE_BYTES: Final = 4096
 _LOOK: Final = "look"
 _PASSED: Final = "(a picture that you saw before)"
+_FAILED: Final = Note(answer="error")  # what it said may hold a key
 _NO_TOOL: Final = "You called no tool. Call go, turn, wait or look."
 ABOUT: Final = {
     _LOOK: ("See again what you see now. It takes no time.", ""),
@@ -75,14 +80,23 @@ def understood(output: ModelOutput, tongue: Tongue) -> Understood:
     calls = message.tool_calls or []
     written = [message.text, *(f"{call.function}({_arguments(call)})" for call in calls)]
     text = "\n".join(filter(None, written))
-    if output.choices[0].stop_reason == "content_filter":
+    reason = output.choices[0].stop_reason
+    if reason == "content_filter":
         return Understood("refusal", why="The answer was held back.", text=text)
     try:
         if tongue.form == "tools":
             return Understood("read", _called(calls, tongue), text=text)
         return Understood("read", read(message.text, tongue).deeds, text=text)
     except UnreadableError as error:
+        if reason in _CUT:
+            return Understood("limit", why=f"Your answer was cut off. {error}", text=text)
         return Understood("unparseable", why=str(error), text=text)
+
+
+def repeated(answer: Understood, before: str) -> Understood:
+    """The same answer, which is a repeat if it was read and has the words of the one before."""
+    same = answer.kind == "read" and answer.text and answer.text == before
+    return answer._replace(kind="repeat") if same else answer
 
 
 def tools() -> list[ToolInfo]:
@@ -132,6 +146,8 @@ class ModelAgent:
         self.messages: list[ChatMessage] = []
         self._talk: Conversation | None = None
         self._notes: list[Note] = []
+        self._said = ""
+        self._mute = False
 
     async def reset(self, info: EpisodeInfo) -> None:
         """Begin a conversation about an episode; nothing of earlier ones is in it."""
@@ -140,6 +156,8 @@ class ModelAgent:
         self._talk = Conversation(self._tongue, info)
         self.messages = [ChatMessageSystem(content=prompt(self._tongue, info))]
         self._notes = []
+        self._said = ""
+        self._mute = False
 
     async def act(self, observation: Observation) -> Answer:
         """Go on with what was answered, or ask the model."""
@@ -147,12 +165,16 @@ class ModelAgent:
         assert talk is not None  # an episode is reset before it is played
         while not (said := talk.next(observation)):
             output = await self._asked(talk.show())
-            answer = understood(output, self._tongue)
+            answer = repeated(understood(output, self._tongue), self._said)
+            self._said = answer.text
             self._notes.append(_note(answer, output))
-            if answer.kind == "read":
+            if answer.kind in ("read", "repeat"):
                 talk.hear(answer.deeds)
             else:
                 talk.mishear(answer.why)
+        if talk.mute and not self._mute:
+            self._mute = True
+            self._notes.append(LIMIT)
         notes, self._notes = tuple(self._notes), []
         actions = Actions(list(said))
         return Noted(actions, notes) if notes else actions
@@ -176,6 +198,7 @@ class ModelAgent:
             except LimitExceededError:
                 raise
             except Exception:  # noqa: BLE001  whatever the provider raises
+                self._notes.append(_FAILED)
                 await asyncio.sleep(pause)
         try:
             return await self._generated()
@@ -238,9 +261,13 @@ def content_of(shown: Shown) -> list[Content]:
 
     parts: list[Content] = [ContentText(text=shown.text)]
     if shown.picture is not None:
-        url = f"data:image/png;base64,{b64encode(shown.picture).decode()}"
-        parts.append(ContentImage(image=url))
+        parts.append(ContentImage(image=data_url(shown.picture)))
     return parts
+
+
+def data_url(picture: bytes) -> str:
+    """A PNG as the address that holds it."""
+    return f"data:image/png;base64,{b64encode(picture).decode()}"
 
 
 def _forget(messages: list[ChatMessage], pictures: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.arena_configs.placement import PlacedObject
 from animalcat.envs.state import Column
 from animalcat.envs.types import Step
-from animalcat.maps.shapes import AGENT, FLOOR, Colour, State, of_state
+from animalcat.maps.shapes import AGENT, FLOOR, Colour, Shape, State, of_state, of_things
 
 Frame: TypeAlias = npt.NDArray[np.uint8]
 
@@ -38,7 +40,7 @@ class Map:
         """
         self._colour_of = colour_of
         self._rows: State | None = None
-        self._ground = _ground(None, colour_of)
+        self._ground = _ground(())
         self._drawn = np.array(self._ground)
         self._path: list[tuple[float, float]] = []
 
@@ -50,7 +52,7 @@ class Map:
         self._path.append(here)
         if state is not None and _moved(self._rows, state[1:]):
             self._rows = state[1:].copy()
-            self._ground = _ground(self._rows, self._colour_of)
+            self._ground = _ground(of_state(self._rows, self._colour_of))
             if len(self._path) > 1:
                 ImageDraw.Draw(self._ground).line(self._path, fill=AGENT, width=2)
             self._drawn = np.array(self._ground)
@@ -89,7 +91,26 @@ def _moved(before: State | None, now: State) -> bool:
     )
 
 
-def _ground(rows: State | None, colour_of: Callable[[str], Colour]) -> Image.Image:
+def walked(things: Iterable[PlacedObject], path: Sequence[tuple[float, float]]) -> bytes:
+    """Draw where things are at the start, and the way that an agent took: a PNG.
+
+    Args:
+        things: What was placed.
+        path: Where the agent was, x and z in metres.
+    """
+    image = _ground(of_things(things))
+    brush = ImageDraw.Draw(image)
+    line = [_pixel(x, z) for x, z in path]
+    if len(line) > 1:
+        brush.line(line, fill=AGENT, width=2)
+    for at in line[-1:]:
+        brush.ellipse(_around(at, 0.5 * _scale(1) + 1.0), fill=AGENT, outline=(255, 255, 255))
+    stored = io.BytesIO()
+    image.quantize(64).save(stored, "PNG")
+    return stored.getvalue()
+
+
+def _ground(shapes: Iterable[Shape]) -> Image.Image:
     """The floor and what stands on it, without the agent."""
     image = Image.new("RGB", (_FINE * PANEL, _FINE * PANEL), FLOOR)
     brush = ImageDraw.Draw(image, "RGBA")
@@ -99,7 +120,7 @@ def _ground(rows: State | None, colour_of: Callable[[str], Colour]) -> Image.Ima
         brush.line([_pixel(metre, 0, _FINE), _pixel(metre, ARENA_SIDE, _FINE)], fill="white")
         brush.line([_pixel(0, metre, _FINE), _pixel(ARENA_SIDE, metre, _FINE)], fill="white")
     brush.rectangle([*corners[0], *corners[1]], outline=_LINE, width=2 * _FINE)
-    for shape in [] if rows is None else of_state(rows, colour_of):
+    for shape in shapes:
         fill = (*shape.colour, round(255 * shape.opacity))
         if shape.corners:
             points = [_pixel(x, z, _FINE) for x, z in shape.corners]

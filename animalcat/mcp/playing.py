@@ -17,7 +17,7 @@ from pydantic import Field
 from animalcat.client.remote_episodes import RemoteEpisodes, SessionOver
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
-from animalcat.envs.answers import Note
+from animalcat.envs.answers import AnswerKind, Note
 from animalcat.errors import AnimalcatError
 from animalcat.protocol import version
 from animalcat.speech import Conversation, Tongue, UnreadableError, prompt, read_call
@@ -108,6 +108,7 @@ class _Play:
         self._episodes = episodes
         self._tongue = tongue
         self._talk: Conversation | None = None
+        self._said = ""
         self._lock = threading.Lock()
 
     def begin(self) -> Result:
@@ -119,6 +120,7 @@ class _Play:
             except SessionOver:
                 return ["The session is over. There is no further trial. Thank you."]
             talk = self._talk = Conversation(self._tongue, opening.info)
+            self._said = ""
             talk.next(opening.observation)
             first = "A practice trial begins." if opening.info.practice else "A trial begins."
             return _told(talk, first)
@@ -130,12 +132,15 @@ class _Play:
     def do(self, name: str, arguments: dict[str, float]) -> Result:
         with self._lock:
             talk = self._open
+            called = f"{name}({', '.join(f'{value:g}' for value in arguments.values())})"
+            kind: AnswerKind = "repeat" if called == self._said else "read"
+            self._said = called
             try:
                 talk.hear([read_call(name, arguments)])
             except UnreadableError as error:
+                kind = "unparseable"
                 talk.mishear(str(error))
-            called = ", ".join(f"{value:g}" for value in arguments.values())
-            self._episodes.note(Note(f"{name}({called})"))
+            self._episodes.note(Note(called, answer=kind))
             return self._carried_out(talk)
 
     @property

@@ -67,6 +67,11 @@ class Conversation:
         return self._seen
 
     @property
+    def mute(self) -> bool:
+        """Whether it says nothing more, and all that it said is done."""
+        return self.over and self._doing is None
+
+    @property
     def period(self) -> int:
         """Physics steps of a decision."""
         return self.info.observation_spec.decision_period

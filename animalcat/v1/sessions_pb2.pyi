@@ -2842,6 +2842,9 @@ class Spent(_message.Message):
     ANSWERS_FIELD_NUMBER: _builtins.int
     UNPARSEABLE_FIELD_NUMBER: _builtins.int
     REFUSALS_FIELD_NUMBER: _builtins.int
+    REPEATS_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
     thinking_seconds: _builtins.float
     """Seconds between what it was asked and its answers, as whoever asked saw it."""
     tokens_in: _builtins.int
@@ -2854,6 +2857,12 @@ class Spent(_message.Message):
     """How many of these could not be read."""
     refusals: _builtins.int
     """How many of these were refusals."""
+    repeats: _builtins.int
+    """How many of these were read, and had the same words as the one before in the attempt."""
+    limits: _builtins.int
+    """How often a limit of tokens, messages or answers cut an answer off, or kept it from being asked."""
+    errors: _builtins.int
+    """How often the provider of a language model failed and was asked again."""
     @_builtins.property
     def costs(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Sums of what its notes say that cost, by currency; of ten currencies at most."""
@@ -2868,10 +2877,13 @@ class Spent(_message.Message):
         answers: _builtins.int = ...,
         unparseable: _builtins.int = ...,
         refusals: _builtins.int = ...,
+        repeats: _builtins.int = ...,
+        limits: _builtins.int = ...,
+        errors: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers", b"answers", "costs", b"costs", "refusals", b"refusals", "thinking_seconds", b"thinking_seconds", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out", "unparseable", b"unparseable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers", b"answers", "costs", b"costs", "errors", b"errors", "limits", b"limits", "refusals", b"refusals", "repeats", b"repeats", "thinking_seconds", b"thinking_seconds", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out", "unparseable", b"unparseable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

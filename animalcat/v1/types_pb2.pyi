@@ -57,6 +57,12 @@ class _AnswerKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerKind
     """It could not be read as deeds."""
     ANSWER_KIND_REFUSAL: _AnswerKind.ValueType  # 3
     """The model refused, or its provider's filter did."""
+    ANSWER_KIND_REPEAT: _AnswerKind.ValueType  # 4
+    """It was read, and had the same words as the one before in the episode."""
+    ANSWER_KIND_LIMIT: _AnswerKind.ValueType  # 5
+    """A limit of tokens, messages or answers cut it off, or kept it from being asked."""
+    ANSWER_KIND_ERROR: _AnswerKind.ValueType  # 6
+    """The provider failed, which is no answer."""
 
 class AnswerKind(_AnswerKind, metaclass=_AnswerKindEnumTypeWrapper):
     """What became of an answer in words."""
@@ -69,6 +75,12 @@ ANSWER_KIND_UNPARSEABLE: AnswerKind.ValueType  # 2
 """It could not be read as deeds."""
 ANSWER_KIND_REFUSAL: AnswerKind.ValueType  # 3
 """The model refused, or its provider's filter did."""
+ANSWER_KIND_REPEAT: AnswerKind.ValueType  # 4
+"""It was read, and had the same words as the one before in the episode."""
+ANSWER_KIND_LIMIT: AnswerKind.ValueType  # 5
+"""A limit of tokens, messages or answers cut it off, or kept it from being asked."""
+ANSWER_KIND_ERROR: AnswerKind.ValueType  # 6
+"""The provider failed, which is no answer."""
 Global___AnswerKind: _TypeAlias = AnswerKind  # noqa: Y015
 
 class _EndedBy:

@@ -45,6 +45,9 @@ class Spent:
         answers: Number of its answers in words, as its notes say.
         unparseable: How many of them could not be read.
         refusals: How many of them were refusals.
+        repeats: How many of them were read, and had the same words as the one before.
+        limits: How often a limit cut an answer off, or kept it from being asked.
+        errors: How often a model's provider failed and was asked again.
     """
 
     thinking_seconds: float = 0.0
@@ -54,6 +57,9 @@ class Spent:
     answers: int = 0
     unparseable: int = 0
     refusals: int = 0
+    repeats: int = 0
+    limits: int = 0
+    errors: int = 0
 
     @property
     def tokens(self) -> int:
@@ -63,7 +69,8 @@ class Spent:
     @property
     def _counts(self) -> tuple[int, ...]:
         tokens = self.tokens_in, self.tokens_out
-        return (*tokens, self.answers, self.unparseable, self.refusals)
+        lost = self.unparseable, self.refusals, self.repeats, self.limits, self.errors
+        return (*tokens, self.answers, *lost)
 
     def __add__(self, other: Spent) -> Spent:
         """Add what else was spent; in the end it is the same in whatever order it is added.
@@ -81,6 +88,9 @@ class Spent:
             self.answers + other.answers,
             self.unparseable + other.unparseable,
             self.refusals + other.refusals,
+            self.repeats + other.repeats,
+            self.limits + other.limits,
+            self.errors + other.errors,
         )
 
     def is_close(self, other: Spent) -> bool:

@@ -1,4 +1,4 @@
-"""The verdict on an agent: two to five sentences, all made from the posterior."""
+"""The verdict on an agent: two to six sentences, made from the posterior."""
 
 from __future__ import annotations
 
@@ -220,7 +220,8 @@ def verdict(
     noted = notes(layout, nodes, some, seen, scales, cues)
     cost = costs(layout, thinned(some, None, _JUDGED), instances)
     fails = _fails(cost)
-    said: list[str] = []
+    # What the answers of an agent in words were goes before what they came to.
+    said = [f"{text}." for text in profile.provenance.get("answers", ())[:1]]
     judgement = judged(misfit, prediction, profile.diagnostics.get("predictive_power"))
     converged = bool(profile.diagnostics["converged"]) or _is_live(profile)
     described = judgement.standing != "not described"

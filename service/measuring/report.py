@@ -70,6 +70,13 @@ OBSERVED: Final = {
 """For each column of the table of outcomes besides success, the source that it shows."""
 MANY_LOST: Final = 0.1
 """Share of answers in words that were no deeds from which on every reader has to know it."""
+MANY_REPEATED: Final = 0.9
+"""The same of answers that repeat the one before; who waits repeats itself now and then."""
+UNPARSEABLE: Final = "could not be parsed: this measures the format"
+REFUSED: Final = "were refusals: this measures what the model is willing to do"
+REPEATED: Final = "repeated the one before: what it was shown may not matter to it"
+LIMITED: Final = "were cut off by a limit, or not asked for: this measures the limit"
+FAILED: Final = "of its provider failed and were made again"
 _NO_VERSIONS: Final = "cut short by the end of a server"
 
 
@@ -257,6 +264,7 @@ def provenance(
         "agent": spec.pop("agent"),
         "battery": spec.pop("battery"),
         "privileged": session.spec.observation_spec.privileged,
+        "answers": answers_in_words(session.spent),
         "made": dict(
             Counter(e.decision.made.made_as.value for e in attempts if e.counts and e.decision.made)
         ),
@@ -326,7 +334,7 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
         notes.append(f"{NOT_CERTIFIED}: {reasons}")
     if changes := session.identity.changes:
         notes.append(f"the agent changed: {in_words(changes)}")
-    notes += _answers_in_words(session.spent)
+    notes += answers_in_words(session.spent)
     if session.spec.observation_spec.privileged:
         notes.append("privileged: the agent was shown the arena's true state")
     if used := session.spec.plugins:
@@ -336,14 +344,17 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
     return notes
 
 
-def _answers_in_words(spent: Spent) -> list[str]:
-    """Return what a reader has to know of answers that were no deeds."""
+def answers_in_words(spent: Spent) -> list[str]:
+    """Return what a reader has to know of answers that were no deeds, or always the same."""
+    asked = spent.answers + spent.limits
     said = (
-        (spent.unparseable, "could not be parsed: this measures the format"),
-        (spent.refusals, "were refusals: this measures what the model is willing to do"),
+        (spent.unparseable, spent.answers, f"answers {UNPARSEABLE}", MANY_LOST),
+        (spent.refusals, spent.answers, f"answers {REFUSED}", MANY_LOST),
+        (spent.repeats, spent.answers, f"answers {REPEATED}", MANY_REPEATED),
+        (spent.limits, asked, f"answers {LIMITED}", MANY_LOST),
+        (spent.errors, asked + spent.errors, f"calls {FAILED}", MANY_LOST),
     )
-    many = MANY_LOST * spent.answers
-    return [f"{lost} of {spent.answers} answers {words}" for lost, words in said if lost > many]
+    return [f"{lost} of {of} {words}" for lost, of, words, many in said if lost > many * of]
 
 
 def build_of(versions: Mapping[str, str]) -> str:
@@ -469,6 +480,9 @@ def outcome_rows(
             "answers": episode.spent.answers,
             "unparseable": episode.spent.unparseable,
             "refusals": episode.spent.refusals,
+            "repeats": episode.spent.repeats,
+            "limits": episode.spent.limits,
+            "errors": episode.spent.errors,
             "costs": json.dumps(dict(episode.spent.costs)),
             "backend": spec.backend,
             "versions": json.dumps(dict(episode.versions), sort_keys=True),

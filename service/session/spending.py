@@ -62,9 +62,12 @@ class Meter:
             tokens_in,
             tokens_out,
             costs,
-            self.spent.answers + said.total(),
+            self.spent.answers + said.total() - said["limit"] - said["error"],
             self.spent.unparseable + said["unparseable"],
             self.spent.refusals + said["refusal"],
+            self.spent.repeats + said["repeat"],
+            self.spent.limits + said["limit"],
+            self.spent.errors + said["error"],
         )
         return self._exceeded(self.spent.tokens - before)
 

@@ -70,6 +70,10 @@ def played(agent: ModelAgent, decisions: int) -> list[Any]:
     return asyncio.run(play())
 
 
+def actions_of(answers: list[Any]) -> list[int]:
+    return [action for one in answers for action in getattr(one, "actions", one)]
+
+
 def notes_of(answers: list[Any]) -> list[Any]:
     return [note for one in answers if isinstance(one, Noted) for note in _several(one)]
 
@@ -77,9 +81,9 @@ def notes_of(answers: list[Any]) -> list[Any]:
 def test_a_model_acts_by_scripts_and_is_shown_the_latest_pictures() -> None:
     model, shown = scripted("Think('so');Turn(12)", "Wait(0.06)")
     agent = ModelAgent(model, Tongue("script", picture=16, history=2))
-    answers = played(agent, 6)
-    assert [list(getattr(one, "actions", one)) for one in answers[:2]] == [[1], [1]]
-    assert [note.answer for note in notes_of(answers)] == ["read"] * 5
+    answers = played(agent, 5)
+    assert actions_of(answers[:1]) == [1, 1]  # what is not steered is said at once
+    assert [note.answer for note in notes_of(answers)] == [*["read"] * 2, *["repeat"] * 3]
     assert notes_of(answers)[0].text == "Think('so');Turn(12)"
     last = shown[-1]
     pictures = [part for m in last if not isinstance(m.content, str) for part in m.content]
@@ -113,7 +117,7 @@ def test_what_is_no_answer_costs_time_and_is_told_apart() -> None:
     )
     model, shown = scripted("Let me think.", refused, ModelOutput(model=NAME), "Go(1)")
     agent = ModelAgent(model, Tongue("script", picture=0))
-    answers = played(agent, 31)
+    answers = played(agent, 4)
     kinds = [note.answer for note in notes_of(answers)]
     assert kinds == ["unparseable", "refusal", "unparseable", "read"]
     assert "is no command" in shown[1][-1].text
@@ -141,15 +145,16 @@ def test_tokens_and_costs_are_noted() -> None:
     output = ModelOutput.from_content(NAME, "Wait(1)")
     output.usage = ModelUsage(input_tokens=100, output_tokens=7, total_cost=0.25)
     model, _ = scripted(output)
-    (note,) = notes_of(played(ModelAgent(model, Tongue("script")), 2))
+    (note,) = notes_of(played(ModelAgent(model, Tongue("script")), 1))
     assert (note.tokens_in, note.tokens_out, note.cost, note.currency) == (100, 7, 0.25, "USD")
 
 
 def test_a_provider_that_fails_now_and_then_is_asked_again() -> None:
     busy = RuntimeError("busy")
     model, _ = scripted(busy, "Wait(0.06)", busy, busy, "Wait(1)")
-    answers = played(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 4)
-    assert [note.answer for note in notes_of(answers)] == ["read", "read"]
+    answers = played(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 2)
+    kinds = [note.answer for note in notes_of(answers)]
+    assert kinds == ["error", "read", "error", "error", "read"]
     model, _ = scripted(busy)
     with pytest.raises(AnimalcatError, match="failed 3 times: busy"):
         played(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 1)
@@ -157,9 +162,10 @@ def test_a_provider_that_fails_now_and_then_is_asked_again() -> None:
 
 def test_after_its_last_answer_a_model_is_not_asked_again() -> None:
     model, shown = scripted("Wait(0.06)")
-    answers = played(ModelAgent(model, Tongue("script", answers=2)), 20)
+    answers = played(ModelAgent(model, Tongue("script", answers=2)), 5)
     assert len(shown) == 2
-    assert [list(getattr(one, "actions", one)) for one in answers[2:]] == [[0]] * 18
+    assert actions_of(answers[2:]) == [0] * 300
+    assert [note.answer for note in notes_of(answers)] == ["read", "repeat", "limit"]
 
 
 def test_the_estimate_of_tokens_is_what_a_whole_episode_is_told() -> None:
