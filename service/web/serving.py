@@ -108,24 +108,24 @@ def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
     door = Door(own_hosts("127.0.0.1", listener.getsockname()[1]))
     site = Site(visits, door)
     app = create_app(site, parts)
-    loop = asyncio.new_event_loop()
     ended = asyncio.Event()
 
     async def serve() -> None:
         async with _running(app, listener, site):
             await ended.wait()
 
-    try:
-        yield Pages(
-            _url(listener, door),
-            visits.ticket,
-            lambda: loop.run_until_complete(serve()),
-            lambda: loop.call_soon_threadsafe(ended.set) and None,
-        )
-    finally:
-        site.stop()
-        loop.close()
-        listener.close()
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        try:
+            yield Pages(
+                _url(listener, door),
+                visits.ticket,
+                lambda: runner.run(serve()),
+                lambda: loop.call_soon_threadsafe(ended.set) and None,
+            )
+        finally:
+            site.stop()
+            listener.close()
 
 
 class _Server(uvicorn.Server):
