@@ -36,13 +36,14 @@ from animalcat.service.recording.about import colour_of
 from animalcat.service.recording.channels import Channel
 from animalcat.service.recording.encoding import OPCODE
 from animalcat.service.recording.sums import MAGIC
+from animalcat.service.reporting.session_report import REASONS
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import Event
 from animalcat.service.session.glimpse import Glimpse, Onlooker
 from animalcat.service.storage.artefacts import recording_path
 from animalcat.service.storage.listing import Page
 from animalcat.v1 import results_pb2
-from animalcat.values import Episode, Outcome, Session
+from animalcat.values import Decision, Episode, Outcome, Session
 
 log = logging.getLogger(__name__)
 
@@ -413,6 +414,19 @@ def summary(session: Session) -> dict[str, Any]:
     }
 
 
+def because(decision: Decision) -> str:
+    """Return why an instance was chosen, in a sentence without its end.
+
+    What it asks is compared with what is believed of the agent, in the unit of each capability.
+    """
+    said = [decision.because or REASONS.get(decision.reason, decision.reason)]
+    if decision.margins:
+        name, margin = min(decision.margins.items(), key=lambda pair: abs(pair[1]))
+        side = "more than" if margin >= 0 else "less than"
+        said.append(f"{name} is believed {abs(margin):.2g} {side} it asks")
+    return "; ".join(filter(None, said))
+
+
 def letter(episode: Episode) -> str:
     """The letter of an outcome: S, F, v for void, x for a fault, i for invalid, . for open."""
     if episode.invalid:
@@ -433,7 +447,6 @@ def told(episode: Episode) -> dict[str, Any]:
         "steps": episode.steps,
         "cause": f"invalid: {episode.invalid}" if episode.invalid else episode.cause,
         "practice": episode.practice,
-        "reason": decision.reason,
-        "because": decision.because,
+        "because": because(decision),
         "predicted": _short(decision.predicted),
     }

@@ -16,11 +16,11 @@ import uvicorn
 from animalcat.networks import parse_networks
 from animalcat.service.access.certificates import self_signed
 from animalcat.service.access.tokens import FOLDER
-from animalcat.service.web.application import ENTER, MakePart, create_app
+from animalcat.service.web.application import MakePart, create_app
 from animalcat.service.web.guard import Door, own_hosts
 from animalcat.service.web.parts import ALL
 from animalcat.service.web.site import Served, Site
-from animalcat.service.web.visits import UsedHere, UsedOnDisk, Visits
+from animalcat.service.web.visits import PURPOSE, UsedHere, UsedOnDisk, Visits, link_to
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -59,8 +59,7 @@ class Pages(NamedTuple):
             path: The page that it leads to, such as "/sessions/mine-1a2b3c4d"; the first one if
                 empty.
         """
-        then = f"?then={path}" if path else ""
-        return f"{self.url}{ENTER}{then}#{self.ticket()}"
+        return link_to(self.url, self.ticket(), path)
 
 
 @asynccontextmanager
@@ -79,7 +78,7 @@ async def offered(inside: Inside, calls: Calls) -> AsyncGenerator[Pages]:
     listener = _listener(host, port)
     gate = inside.gate
     used = UsedOnDisk(settings.home / FOLDER)
-    visits = Visits(gate.tickets.key_for("web pages"), used, gate.tokens)
+    visits = Visits(gate.tickets.key_for(PURPOSE), used, gate.tokens)
     names = settings.host_names
     door = Door(
         own_hosts(host, listener.getsockname()[1], names),

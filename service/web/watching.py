@@ -15,7 +15,7 @@ from animalcat.client.async_client import AsyncClient
 from animalcat.codec import decode
 from animalcat.errors import AnimalcatError
 from animalcat.service.access.callers import Caller
-from animalcat.service.web.feed import Feeds, letter
+from animalcat.service.web.feed import Feeds, because, letter
 from animalcat.service.web.guard import WHOLE_PAGE
 from animalcat.service.web.site import Part, Site
 from animalcat.v1 import (
@@ -58,9 +58,11 @@ def watching(site: Site) -> Part:
         return site.page(request, "sessions.html.j2", sessions=found, following=following, **values)
 
     async def session(request: Request) -> Response:
-        shown = await site.client(request).get_session(_id(request))
-        live = {"over": shown.over, "runs": site.caller(request).runs}
-        return site.page(request, "session.html.j2", session=shown, live=live)
+        client = site.client(request)
+        shown = await client.get_session(_id(request))
+        notes = await client.session_notes(shown)
+        runs = site.caller(request).runs
+        return site.page(request, "session.html.j2", session=shown, notes=notes, runs=runs)
 
     async def events(request: Request) -> Response:
         name = _id(request)
@@ -106,6 +108,7 @@ def watching(site: Site) -> Part:
             session=_id(request),
             episodes=found,
             letter=letter,
+            why=because,
             following=_next(request, answer.next_page_token),
         )
 
@@ -174,6 +177,8 @@ async def _steer(client: AsyncClient, session: str, form: dict[str, str]) -> Non
             await client.resume_session(session)
         case "cancel":
             await client.cancel_session(session)
+        case "note":
+            await client.note_session(session, form.get("text", ""))
         case "dismiss":
             await client.dismiss_agents(session)
         case "judge":

@@ -54,8 +54,8 @@ function showState(said) {
 }
 
 function why(one) {
-  const because = one.because ? ` ${one.because[0].toUpperCase()}${one.because.slice(1)}` : "";
-  return `Chosen as ${one.reason || "it is"}; it is expected to pass with ${share(one.predicted)}.${because}`;
+  if (one.practice) return "It is practice, and does not count.";
+  return `It is expected to pass with ${share(one.predicted)}. Chosen since: ${one.because}.`;
 }
 
 function showEpisode(one) {
@@ -67,7 +67,7 @@ function showEpisode(one) {
     make("td", { class: "n", "data-l": "expected" }, one.practice ? "" : share(one.predicted)),
     make("td", { class: "n", "data-l": "return" }, one.return.toFixed(3)),
     make("td", { class: "n", "data-l": "decisions" }, `${one.steps}`),
-    make("td", { class: "small" }, one.because || one.reason, ...(one.cause ? [" ", make("span", { class: "bad" }, one.cause)] : [])));
+    make("td", { class: "small" }, one.because, ...(one.cause ? [" ", make("span", { class: "bad" }, one.cause)] : [])));
 }
 
 function showCapabilities(all) {
