@@ -17,10 +17,10 @@ from animalcat.errors import AnimalcatError
 from animalcat.service.errors import ServiceError
 from animalcat.service.web.guard import Guard
 from animalcat.service.web.site import HERE, VISIT, Part, SignInNeeded, Site, quoted, status_of
+from animalcat.service.web.visits import ENTER, VISIT_SECONDS
 
 MakePart: TypeAlias = Callable[[Site], Part]
 """Makes a part of the pages; see `site.Part`."""
-ENTER: Final = "/enter"
 _LONGEST: Final = 4096
 """Most letters of a ticket or a token."""
 
@@ -91,7 +91,7 @@ class _Entrance:
         asked = site.asked(request)
         value = site.visits.cookie(caller)
         guard = Guard(answer, site)
-        answer.headers.append("set-cookie", guard.set_cookie(asked, VISIT, value, 12 * 3600))
+        answer.headers.append("set-cookie", guard.set_cookie(asked, VISIT, value, VISIT_SECONDS))
         return answer
 
     async def leave(self, request: Request) -> Response:
