@@ -17,7 +17,7 @@ from animalcat.cli.shared.output import (
     print_json,
     print_rows,
 )
-from animalcat.cli.shared.remote import AsJson, Data, data_folder, timestamp
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, timestamp
 from animalcat.errors import AnimalcatError
 from animalcat.service.host.private import server_for
 from animalcat.service.study.file import Study, StudyFileError, read_study
@@ -247,3 +247,31 @@ def withdraw(
         f"erased, with {sessions} sessions. Exports and backups that were made before still hold "
         "them; docs/studies.md says what to do about those"
     )
+
+
+@app.command()
+def export(
+    name: Name,
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is empty or new.")],
+    recordings: Annotated[
+        bool, typer.Option("--recordings/--no-recordings", help="Copy the recordings too.")
+    ] = True,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a study as rows of jsPsych in a Psych-DS folder, beside profiles and recordings."""
+    from animalcat.service.study.export import export_study
+
+    home, study = _kept(data, name)
+    try:
+        with client_for(server, home) as client:
+            written = client.run(export_study(client.aio, home, study, to, recordings=recordings))
+    except (StudyError, FileExistsError) as error:
+        fail(str(error), BAD_INPUT)
+    except OSError as error:
+        fail(f"{error.filename or to}: {error.strerror or error}", UNREACHABLE)
+    if as_json:
+        print_json({"folder": str(to), **written})
+        return
+    typer.echo(f"{', '.join(f'{number} {what}' for what, number in written.items())} -> {to}")
