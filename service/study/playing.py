@@ -43,7 +43,7 @@ from animalcat.service.study.participant import (
 from animalcat.service.study.store import StudyError, StudyStore
 from animalcat.service.web.realtime import Decision, Frame, Screen, Timing
 from animalcat.v1 import gateway_pb2
-from animalcat.values import Outcome
+from animalcat.values import Episode, Outcome
 
 log = logging.getLogger(__name__)
 
@@ -293,19 +293,18 @@ class Seat:
         log.info("participant %s was away for too long; the trial is void", self._id)
         await stream.leave()
         self._midway = False
-        part = self._store.participant(self._id).part
-        if part is None:
+        participant = self._store.participant(self._id)
+        if (part := participant.part) is None:
             return
+        mine = await self._attempt(participant.sessions[part], run.episode)
         void = self._told(run, run.step, "void", (*run.gaps, round(gap, 3)))
-        self._store.append(self._id, TrialOver(self._now(), part, void))
+        known = replace(void, attempt=mine.attempt)
+        self._store.append(self._id, TrialOver(self._now(), part, known))
         await self._tell(t="gone")
 
     async def _keep(self, part: Part, session: str, trial: Trial) -> None:
         """Store a trial with what the service knows of it, then tell the page."""
-        attempts = [
-            e async for e in self._client.iter_episodes(session, limit=3, newest_first=True)
-        ]
-        mine = next(e for e in attempts if e.number == trial.episode and e.outcome is not None)
+        mine = await self._attempt(session, trial.episode)
         passed = mine.outcome is Outcome.SUCCESS if trial.outcome == "played" else None
         known = replace(trial, attempt=mine.attempt, passed=passed)
         before = self._store.participant(self._id)
@@ -313,6 +312,13 @@ class Seat:
         then = self._store.append(self._id, TrialOver(self._now(), part, known))
         told = passed if shown.outcome or part == "practice" else None
         await self._tell(t="over", passed=told, rounds=then.trials + len(then.practised))
+
+    async def _attempt(self, session: str, number: int) -> Episode:
+        """The latest attempt at an episode that is over."""
+        async for attempt in self._client.iter_episodes(session, limit=5, newest_first=True):
+            if attempt.number == number and attempt.outcome is not None:
+                return attempt
+        raise AnimalcatError(f"the server does not know of episode {number} of session {session}")
 
     async def _make_session(self, participant: Participant, part: Part) -> str:
         """Make a session for a part, or find the one that was made before a failure."""
