@@ -15,7 +15,6 @@ from animalcat.codec import decode, put
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.reporting.profile import learnt
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.library.layouts import layout_on
 from animalcat.service.measuring.measurement import Measurement
@@ -160,7 +159,7 @@ class _Person:
         live: Mapping[str, str] = {} if verdict.facts is None else verdict.facts.live
         nodes = self._learner.summary()
         known = {
-            latent.name: learnt(nodes[k].sd, latent.prior.sd)
+            latent.name: max(0.0, 1.0 - (nodes[k].sd / latent.prior.sd) ** 2)
             for k, latent in enumerate(layout.latents)
         }
         return Rehearsed(
