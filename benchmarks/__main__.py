@@ -38,6 +38,7 @@ PARTS: Final[Mapping[str, str]] = {
     "growth": "how cost grows with what is stored",
     "demo": "how often the demo finds what it planted",
     "impostors": "agents that seem able, told apart from able ones",
+    "people": "lapses and practice of simulated people, and what an aim of the chooser costs",
     "trust": "whether warnings are right, and what honesty costs",
     "kill": "processes that are killed and stopped",
     "fuzz": "damaged inputs",
@@ -48,6 +49,7 @@ PARTS: Final[Mapping[str, str]] = {
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
 KEPT: Final = ("adaptive", "recovery", "spoken", "levels", "impostors", "trust")
+KEPT: Final = ("adaptive", "recovery", "levels", "impostors", "people", "trust")
 """Parts that can write what they found to a folder."""
 
 

@@ -17,7 +17,8 @@ from animalcat.cli.shared.output import (
     print_json,
     print_rows,
 )
-from animalcat.cli.shared.remote import AsJson, Data, data_folder, timestamp
+from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, timestamp
 from animalcat.errors import AnimalcatError
 from animalcat.service.host.private import server_for
 from animalcat.service.study.file import Study, StudyFileError, read_study
@@ -247,3 +248,99 @@ def withdraw(
         f"erased, with {sessions} sessions. Exports and backups that were made before still hold "
         "them; docs/studies.md says what to do about those"
     )
+
+
+@app.command()
+def export(
+    name: Name,
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is empty or new.")],
+    recordings: Annotated[
+        bool, typer.Option("--recordings/--no-recordings", help="Copy the recordings too.")
+    ] = True,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a study as rows of jsPsych in a Psych-DS folder, beside profiles and recordings."""
+    from animalcat.service.study.export import export_study
+
+    home, study = _kept(data, name)
+    try:
+        with client_for(server, home) as client:
+            written = client.run(export_study(client.aio, home, study, to, recordings=recordings))
+    except (StudyError, FileExistsError) as error:
+        fail(str(error), BAD_INPUT)
+    except OSError as error:
+        fail(f"{error.filename or to}: {error.strerror or error}", UNREACHABLE)
+    if as_json:
+        print_json({"folder": str(to), **written})
+        return
+    typer.echo(f"{', '.join(f'{number} {what}' for what, number in written.items())} -> {to}")
+
+
+@app.command()
+def rehearse(
+    file: File,
+    people: Annotated[
+        int,
+        typer.Option("--people", metavar="NUMBER", min=1, help="So many for each condition."),
+    ] = 20,
+    leave: Annotated[
+        float,
+        typer.Option(
+            "--leave",
+            metavar="SHARE",
+            min=0.0,
+            max=0.5,
+            help="The chance that somebody leaves for good within a minute, as you assume it.",
+        ),
+    ] = 0.01,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="NUMBER", min=0, help="The seed of all chance.")
+    ] = 0,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what to expect before anybody is paid: minutes, precision and dropouts.
+
+    Simulated people go through the study by the same rules as real ones. They are drawn from the
+    layout's prior. A round that is passed takes half of its time limit, one that fails all of it.
+    """
+    from animalcat.lab.received import received
+    from animalcat.service.errors import ServiceError
+    from animalcat.service.study.rehearsal import rehearse as let_go
+    from animalcat.service.study.rehearsal import told
+
+    study = _read(file)
+    with client_for(server, data_folder(data)) as client, progress("rehearsing") as tell:
+        try:
+            found = told(
+                let_go(
+                    study,
+                    lambda name: received(client, name),
+                    people,
+                    leave,
+                    seed,
+                    lambda done, total: tell("simulated people take part", done, total),
+                )
+            )
+        except (ServiceError, ValueError) as error:
+            fail(str(error), BAD_INPUT)
+    if as_json:
+        print_json(found)
+        return
+    for name, row in found.items():
+        low, middle, high = row["minutes"] or ("-",) * 3
+        few, some, many = row["rounds"] or ("-",) * 3
+        typer.echo(f"{f'condition {name}: ' if name else ''}{row['people']} simulated people")
+        typer.echo(
+            f"  ends     {row['done']:.0%} finish, {row['left']:.0%} leave, "
+            f"{row['screened']:.0%} are screened out"
+        )
+        typer.echo(f"  minutes  {middle} (80 %: {low} to {high}), of those who finish")
+        typer.echo(f"  rounds   {some} (80 %: {few} to {many})")
+        if row["passed"] is not None:
+            typer.echo(f"  passed   {row['passed']:.0%} of the rounds that count")
+        for node, share in row["known"].items():
+            typer.echo(f"  known    {node}: {share:.0%} of what was not known before")

@@ -198,7 +198,8 @@ class Evidence:
 
     def replaces(self, episode: Episode) -> bool:
         """Whether another instance is played after an attempt, which its agent remembers."""
-        return self._replaces and not episode.settled and episode.kind is not Cause.WITHDREW
+        unseen = episode.kind in (Cause.WITHDREW, Cause.DISMISSED)
+        return self._replaces and not episode.settled and not unseen
 
     @property
     def backend_fails(self) -> bool:

@@ -43,7 +43,7 @@ from animalcat.service.study.participant import (
 from animalcat.service.study.store import StudyError, StudyStore
 from animalcat.service.web.realtime import Decision, Frame, Screen, Timing
 from animalcat.v1 import gateway_pb2
-from animalcat.values import Outcome
+from animalcat.values import Episode, Outcome
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +101,7 @@ class Seat:
         self._came = asyncio.Event()
         self._gone = clock()
         self._run: _Run | None = None
+        self._midway = False
         self._driving: asyncio.Task[None] | None = None
         self._ending = set[asyncio.Task[None]]()
 
@@ -196,7 +197,8 @@ class Seat:
                     pass
         finally:
             if begun and not any(task.get_name() == stream_name(stream) for task in self._ending):
-                await asyncio.shield(stream.leave())
+                # What was chosen and not begun was shown to nobody, and is played later.
+                await asyncio.shield(stream.leave(dismissed=not self._midway))
 
     async def _next(
         self, stream: EvaluationStream, welcome: Welcome, part: Part, session: str
@@ -212,7 +214,6 @@ class Seat:
         await self._tell(t="next", practice=part == "practice", first=start.episode == 0)
         said = await self._is_ready()
         if said is None:
-            await stream.withdraw(GAP_SECONDS)
             await self._tell(t="gone")
             return None
         ended = await self._trial(stream, start, full_screen=bool(said.get("full")))
@@ -226,7 +227,6 @@ class Seat:
             return None
         participant = self._store.participant(self._id)
         if participant.part != part:
-            await stream.withdraw(GAP_SECONDS)  # nothing was shown of what may have been chosen
             if part == "practice":
                 await self._client.cancel_session(session)
             await self._tell(t="page")
@@ -242,6 +242,7 @@ class Seat:
         shown = study.shows(participant.condition)
         period = stream.spec.decision_period * PHYSICS_STEP * study.slower
         run = self._run = _Run(start.episode, self._clock(), full_screen=full_screen)
+        self._midway = True
         try:
             await self._tell(t="open", resumed=False)
             due, decision = self._clock(), None
@@ -275,6 +276,7 @@ class Seat:
                 if end.HasField("observation"):
                     frame = _frame(stream.observation(end.observation), run, shown)
                     await self._show(run, frame._replace(over=True), due, decision)
+                self._midway = False
                 await asyncio.sleep(LAST_SECONDS)
                 outcome = "fault" if end.fault else "played"
                 return self._told(run, end.step, outcome, (*run.gaps,))
@@ -290,19 +292,19 @@ class Seat:
         """Leave an episode whose participant was away for too long."""
         log.info("participant %s was away for too long; the trial is void", self._id)
         await stream.leave()
-        part = self._store.participant(self._id).part
-        if part is None:
+        self._midway = False
+        participant = self._store.participant(self._id)
+        if (part := participant.part) is None:
             return
+        mine = await self._attempt(participant.sessions[part], run.episode)
         void = self._told(run, run.step, "void", (*run.gaps, round(gap, 3)))
-        self._store.append(self._id, TrialOver(self._now(), part, void))
+        known = replace(void, attempt=mine.attempt)
+        self._store.append(self._id, TrialOver(self._now(), part, known))
         await self._tell(t="gone")
 
     async def _keep(self, part: Part, session: str, trial: Trial) -> None:
         """Store a trial with what the service knows of it, then tell the page."""
-        attempts = [
-            e async for e in self._client.iter_episodes(session, limit=3, newest_first=True)
-        ]
-        mine = next(e for e in attempts if e.number == trial.episode and e.outcome is not None)
+        mine = await self._attempt(session, trial.episode)
         passed = mine.outcome is Outcome.SUCCESS if trial.outcome == "played" else None
         known = replace(trial, attempt=mine.attempt, passed=passed)
         before = self._store.participant(self._id)
@@ -310,6 +312,13 @@ class Seat:
         then = self._store.append(self._id, TrialOver(self._now(), part, known))
         told = passed if shown.outcome or part == "practice" else None
         await self._tell(t="over", passed=told, rounds=then.trials + len(then.practised))
+
+    async def _attempt(self, session: str, number: int) -> Episode:
+        """The latest attempt at an episode that is over."""
+        async for attempt in self._client.iter_episodes(session, limit=5, newest_first=True):
+            if attempt.number == number and attempt.outcome is not None:
+                return attempt
+        raise AnimalcatError(f"the server does not know of episode {number} of session {session}")
 
     async def _make_session(self, participant: Participant, part: Part) -> str:
         """Make a session for a part, or find the one that was made before a failure."""

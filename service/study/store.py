@@ -327,7 +327,7 @@ class StudyStore:
         return unfinished(self.folder)
 
     def _read(self) -> Iterator[Participant]:
-        for path in sorted((self.folder / PARTICIPANTS).glob("*.jsonl")):
+        for path in participant_files(self.folder):
             events = list(read_events(path))
             if not events:  # the process ended before the arrival was written
                 path.unlink()
@@ -432,6 +432,11 @@ def read_events(path: Path) -> Iterator[Event]:
         if (number == 1) != isinstance(event, Arrived):
             raise StudyError(f"{path}: line {number}: an arrival is the first line, and no other")
         yield event
+
+
+def participant_files(folder: Path) -> list[Path]:
+    """Return the files of a study's participants, which have their ids."""
+    return sorted((folder / PARTICIPANTS).glob("*.jsonl"))
 
 
 def people_of(folder: Path) -> list[Person]:
