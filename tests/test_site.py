@@ -38,6 +38,13 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     assert there == {name for name in pages() if not name.startswith("examples/")}
 
 
+def test_notebooks_of_the_laboratory_are_dated() -> None:
+    dated = re.compile(r"# .*\n\n\*Laboratory notebook, [\w ]* 20\d\d\. It is not kept up")
+    notebooks = {file for file in (DOCS / "research").glob("*.md") if file.name != "index.md"}
+    assert len(notebooks) > 10
+    assert [file.name for file in notebooks if not dated.match(file.read_text("utf-8"))] == []
+
+
 def test_which_test_answers_which_question_is_two_clicks_away() -> None:
     front = (DOCS / "index.md").read_text("utf-8")
     assert "](which-test.md)" in front
