@@ -15,7 +15,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env openenv-env openenv-check pymc6 packages lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env docs-env docs openenv-env openenv-check pymc6 packages lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up what a user needs, and run the main job end to end"
@@ -32,6 +32,7 @@ help:
 	@echo "make viewers-env   set up Rerun, inspect_ai and moviepy, with which the tests then read what we write"
 	@echo "make openenv-env   set up OpenEnv, which the tests then play with"
 	@echo "make openenv-check   validate the OpenEnv package without running it"
+	@echo "make docs   build the site of the documentation into build/docs/html, tutorials run, no other host asked"
 	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
 	@echo "make packages   install wheel and sdist afresh on Python 3.11 to 3.14, and run the README's commands there"
 	@echo "make readings   measure again the batteries whose meta-features come with the project"
@@ -165,6 +166,20 @@ $(CLIENTS)/openenv/.installed: docker/openenv/requirements.lock docker/openenv/p
 openenv-check: openenv-env
 	$(CLIENTS)/openenv/bin/openenv validate docker/openenv --level static
 
+# Sphinx and what tutorials run on, in an environment of their own.
+docs-env: $(CLIENTS)/docs/.installed
+
+$(CLIENTS)/docs/.installed: requirements-clients/docs.lock pyproject.toml | $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --clear --python "$(PYTHON)" $(@D)
+	$(UV) pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
+	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable .
+	@touch $@
+
+# A warning is an error, and so is a broken link. ANIMALCAT_TUTORIALS=off runs no tutorials.
+docs: $(CLIENTS)/docs/.installed
+	PATH="$(CURDIR)/$(CLIENTS)/docs/bin:$$PATH" python -m sphinx -b html -W -n --keep-going -q -d build/docs/doctrees docs build/docs/html
+	$(CLIENTS)/docs/bin/python -m tests.built_site build/docs/html
+
 # Fits and both evaluators once more on Python 3.12, for which the lock has PyMC 6.
 PYTHON312 ?= $(call newest,3.12)
 PYMC6_TESTS ?= tests/layouts/test_fit.py tests/layouts/test_two_evaluators.py
@@ -236,6 +251,7 @@ lock: | $(filter .tools/bin/uv,$(UV))
 	printf 'openenv>=0.10,<0.11\n' | $(LOCK) --extra server --constraint .tools/openenv.txt pyproject.toml - -o docker/openenv/requirements.lock
 	rm .tools/openenv.txt
 	$(CLIENT_LOCK) --universal --python-version 3.11 --extra server --extra rerun --extra inspect --extra render pyproject.toml -o requirements-clients/viewers.lock
+	printf 'sphinx>=9,<10\npydata-sphinx-theme>=0.24\nmyst-nb>=1.4\nlatex2mathml>=3.81\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --extra server --extra inspect --extra mcp --constraint requirements.lock pyproject.toml - -o requirements-clients/docs.lock
 
 clean:
 	rm -rf $(VENV) .clients .tools .pytest_cache .ruff_cache animalcat-demo

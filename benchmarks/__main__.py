@@ -48,8 +48,7 @@ PARTS: Final[Mapping[str, str]] = {
     "coins": "a long session on demands without arenas, which are coins; killed and resumed",
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
-KEPT: Final = ("adaptive", "recovery", "spoken", "levels", "impostors", "trust")
-KEPT: Final = ("adaptive", "recovery", "levels", "impostors", "people", "trust")
+KEPT: Final = ("adaptive", "recovery", "spoken", "levels", "impostors", "people", "trust")
 """Parts that can write what they found to a folder."""
 
 

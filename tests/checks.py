@@ -64,6 +64,12 @@ CHECKS: Final = (
     ),
     Check("packages", "make packages", "pyproject.toml README.md tests/packages.py"),
     Check(
+        "docs",
+        "rm -rf build/docs .clients/docs && make docs",
+        "docs requirements-clients/docs.lock tests/built_site.py protos animalcat/schemas "
+        "animalcat/cli animalcat/lab animalcat/client layouts/library",
+    ),
+    Check(
         "pymc6",
         "make pymc6",
         "requirements.lock layouts/inference tests/layouts/test_fit.py "

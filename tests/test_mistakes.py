@@ -16,7 +16,7 @@ TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
 def sections() -> dict[str, str]:
     """The sections of the page that have rows, by the letter of their rows."""
-    page = (ROOT / "docs" / "research" / "mistakes.md").read_text()
+    page = (ROOT / "docs" / "design" / "mistakes.md").read_text()
     return {row[1]: part for part in page.split("\n## ") if (row := ROW.search(part))}
 
 

@@ -33,16 +33,22 @@ MODULES: Final[Mapping[str, str]] = {
     "animalcat.client": "The client alone",
 }
 """Packages of the Python reference, and what each is for."""
-GROUPS: Final[Mapping[str, tuple[str, str]]] = {
-    "arena": ("In the arena", ""),
-    "way": ("The way", "demands.png"),
-    "sight": ("Sight", "demands-more.png"),
-    "rewards": ("Rewards", ""),
-    "look": ("Looks", ""),
-    "hiding": ("Hiding", "demands-hiding.png"),
-    "permanence": ("Object permanence", ""),
+PICTURES: Final[Mapping[str, str]] = {
+    "demands.png": "The way, sight, and the order of rewards",
+    "demands-more.png": "Directions, blocks, tunnels, light, time and changing rewards",
+    "demands-hiding.png": "What is measured by playing",
 }
-"""Title and picture of each group of meta-features."""
+"""Drawings of meta-features, and what each shows; docs/pictures/demands.py makes them."""
+GROUPS: Final[Mapping[str, str]] = {
+    "arena": "In the arena",
+    "way": "The way",
+    "sight": "Sight",
+    "rewards": "Rewards",
+    "look": "Looks",
+    "hiding": "Hiding",
+    "object permanence": "Object permanence",
+}
+"""Title of each group of meta-features."""
 
 Pages = dict[str, str]
 """Names of pages without an ending, and their text."""
@@ -126,6 +132,7 @@ def _command(command: Any, name: str, *, level: int) -> str:
         kind = "Arguments" if parameter.param_type_name == "argument" else ""
         panel = kind or getattr(parameter, "rich_help_panel", None) or "Options"
         words = re.sub(r"(?<=\[default: )\((.*?)\)(?=[;\]])", r"\1", record[1])
+        words = re.sub(r" *\[default: ?\]", "", words)
         groups[panel].append([code(record[0]), cell(words)])
     for panel, rows in groups.items():
         text.append(f"**{panel}**\n\n" if level else "")
@@ -398,44 +405,37 @@ def panels() -> dict[str, str]:
 
 def features() -> Pages:
     """The meta-features that are measured of arenas, with the panels in which they are drawn."""
-    from animalcat.arena_configs.features import FEATURES
+    from animalcat.arena_configs.features import FEATURES, FeatureDefinition
 
     shown = panels()
+
+    def span(one: FeatureDefinition) -> str:
+        ends = f"{one.low:g} to {one.high:g}".replace("inf", "∞")
+        return cell(f"{ends} {one.unit}" + (f", version {one.version}" * (one.version > 1)))
+
+    def about(one: FeatureDefinition) -> str:
+        played = "" if one.measure else " (by playing)"
+        drawn = f"; drawn in *{shown[one.name]}*" if one.name in shown else ""
+        return cell(one.description + played) + drawn
+
     text = [
         "# Meta-features\n\n`animalcat arena features FILE --explain` measures these and says why. "
-        "[What arenas demand](../../demands.md) says how ways, sight and hiding are found.\n\n"
+        "[What arenas demand](../../demands.md) says how ways, sight and hiding are found, and "
+        "what the words for a chain of arenas mean.\n\n",
+        *(
+            f"![{words}](../../pictures/{name})\n\n*{words}. The titles of the panels stand in the "
+            "tables.*\n\n"
+            for name, words in PICTURES.items()
+        ),
     ]
     for group in dict.fromkeys(one.group for one in FEATURES.values()):
-        title, picture = GROUPS.get(group, (group, ""))
-        text.append(f"## {title}\n\n")
-        if picture:
-            text.append(f"![Meta-features: {title}](../../pictures/{picture})\n\n")
-        text.append(
-            table(
-                (
-                    "meta-feature",
-                    "unit",
-                    "range",
-                    "version",
-                    "in a chain",
-                    "what it is",
-                    "drawn in",
-                ),
-                (
-                    [
-                        code(one.name),
-                        cell(one.unit),
-                        f"{one.low:g} to {one.high:g}",
-                        str(one.version),
-                        one.chain or "not measured",
-                        cell(one.description + (" (by playing)" if not one.measure else "")),
-                        cell(shown.get(one.name, "")),
-                    ]
-                    for one in FEATURES.values()
-                    if one.group == group
-                ),
-            )
-        )
+        rows = [
+            [code(one.name), span(one), one.chain or "not measured", about(one)]
+            for one in FEATURES.values()
+            if one.group == group
+        ]
+        head = ("meta-feature", "range", "in a chain", "what it is")
+        text.append(f"## {GROUPS[group]}\n\n{table(head, rows)}")
     return {"meta-features": "".join(text)}
 
 

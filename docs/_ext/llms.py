@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,20 +14,22 @@ ABOUT: Final = (
 )
 
 
-def sections(index: str) -> list[tuple[str, list[str]]]:
-    """The captions of the front page's tables of contents, and the pages below each."""
-    found: list[tuple[str, list[str]]] = []
+def contents(docs: Path, page: str) -> list[str]:
+    """The pages in the tables of contents of a page, by their names without an ending.
+
+    Args:
+        docs: The folder of the pages.
+        page: The name of a page.
+    """
+    file = docs / f"{page}.md"
+    found: list[str] = []
     inside = False
-    for line in index.splitlines():
-        if line.startswith("```{toctree}"):
-            inside = True
-            found.append(("", []))
-        elif line.startswith("```"):
-            inside = False
-        elif inside and line.startswith(":caption:"):
-            found[-1] = (line.removeprefix(":caption:").strip(), [])
+    for line in file.read_text("utf-8").splitlines() if file.exists() else ():
+        if line.startswith("```"):
+            inside = line.startswith("```{toctree}")
         elif inside and line and not line.startswith(":"):
-            found[-1][1].append(line.rpartition("<")[2].rstrip("> "))
+            entry = line.rpartition("<")[2].rstrip(">")  # behind a title, it stands in brackets
+            found.append(os.path.normpath(Path(page).parent / entry))
     return found
 
 
@@ -47,11 +50,11 @@ def lists(docs: Path, titles: dict[str, str]) -> tuple[str, str]:
         titles: The title of each page, by its name without an ending.
     """
     short, full = [f"# animalcat\n\n> {ABOUT}\n"], [f"# animalcat\n\n> {ABOUT}\n"]
-    for caption, pages in sections((docs / "index.md").read_text("utf-8")):
-        short.append(f"\n## {caption}\n\n")
-        for page in pages:
-            if page.startswith(LEFT_OUT) or page not in titles:
-                continue
+    for section in contents(docs, "index"):
+        if section.startswith(LEFT_OUT):
+            continue
+        short.append(f"\n## {titles[section]}\n\n")
+        for page in contents(docs, section):
             file = docs / f"{page}.md"
             text = file.read_text("utf-8") if file.exists() else ""
             about = first_sentence(text)
