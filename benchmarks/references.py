@@ -1,4 +1,4 @@
-"""`python -m benchmarks.references`: measures the agents that others are compared with, and ships what came out.
+"""`python -m benchmarks.references`: measures the agents that others are compared with.
 
 Each of them plays one session on each of four batteries. A file holds its profile, what it played,
 its layout and draws of its posterior, as `profile export --format netcdf` writes them, thinned.

@@ -32,7 +32,7 @@ TONGUE = "script,answers=25,picture=0"
 
 
 def case(text: str) -> int:
-    """What the words say, as one of twelve cases: where food is nearest, if it is felt, and a bar."""
+    """What the words say, as one of twelve cases: where the nearest food is, and a bar."""
     felt = [(where, what, float(metres)) for where, what, metres in FEELS.findall(text)]
     food = [(metres, DIRECTIONS.index(where)) for where, what, metres in felt if what in FOOD]
     barred = any(where == "ahead" and metres < 3 for where, _, metres in felt)
@@ -77,7 +77,8 @@ def train(env: AnimalcatEnv, policy: Policy, seconds: float) -> list[float]:
             policy.learn(before, answer, float(result.reward), after, result.done)
         rewards.append(float(result.reward))
         if len(rewards) % 100 == 0:
-            print(f"{len(rewards):5} episodes, the last hundred passed: {np.mean(rewards[-100:]):.0%}")
+            share = np.mean(rewards[-100:])
+            print(f"{len(rewards):5} episodes, the last hundred passed: {share:.0%}")
     return rewards
 
 
