@@ -114,12 +114,15 @@ def training() -> dict[str, Any]:
 
 def idle() -> dict[str, Any]:
     """Whether the place of an agent that says nothing is given to another."""
+    with serving(served.training(places=1)) as url, AnimalcatEnv(base_url=url).sync() as env:
+        env.reset(index=1, seed=1)
+        with AnimalcatEnv(base_url=url).sync() as other:
+            taken = refusal(lambda: other.reset(index=1, seed=1))
     with (
         serving(served.training(places=1, idle_seconds=0.5)) as url,
         AnimalcatEnv(base_url=url).sync() as env,
     ):
         env.reset(index=1, seed=1)
-        taken = refusal(lambda: AnimalcatEnv(base_url=url).sync().reset())
         for _ in range(200):
             time.sleep(0.1)
             with AnimalcatEnv(base_url=url).sync() as other:
