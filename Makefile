@@ -15,7 +15,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env docs-env docs openenv-env openenv-check pymc6 packages lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env docs-env docs openenv-env openenv-wheel openenv-check pymc6 packages dist doors-newest references paper lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up what a user needs, and run the main job end to end"
@@ -35,6 +35,10 @@ help:
 	@echo "make docs   build the site of the documentation into build/docs/html, tutorials run, no other host asked"
 	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
 	@echo "make packages   install wheel and sdist afresh on Python 3.11 to 3.14, and run the README's commands there"
+	@echo "make dist   build what is published, and try it"
+	@echo "make doors-newest   try the doors with the newest inspect_ai, MCP and OpenEnv"
+	@echo "make references   train and measure the agents that others are compared with"
+	@echo "make paper   draw the figures of the paper's draft"
 	@echo "make readings   measure again the batteries whose meta-features come with the project"
 	@echo "make lint | types | proto | proto-check | proto-image | bench | lock | clean"
 
@@ -162,6 +166,11 @@ $(CLIENTS)/openenv/.installed: docker/openenv/requirements.lock docker/openenv/p
 	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable . --editable docker/openenv
 	@touch $@
 
+# The wheel that its image takes before there is a release.
+openenv-wheel: | $(filter .tools/bin/uv,$(UV))
+	rm -rf docker/openenv/wheels
+	$(UV) build --quiet --wheel --out-dir docker/openenv/wheels .
+
 # What can be said of the package without running it; tests/images runs it in its container.
 openenv-check: openenv-env
 	$(CLIENTS)/openenv/bin/openenv validate docker/openenv --level static
@@ -197,6 +206,42 @@ PYTHON313 ?= $(call newest,3.13)
 
 packages: $(STAMP)
 	$(BIN)/python -m tests.packages $(PYTHON) $(PYTHON312) $(PYTHON313) $(PYTHON314)
+
+# What is published: wheel and sdist, and the wheel's base tried in an empty environment.
+dist: | $(filter .tools/bin/uv,$(UV))
+	rm -rf dist
+	$(UV) build --quiet --out-dir dist .
+	$(UV) venv --quiet --clear --python "$(PYTHON)" $(CLIENTS)/dist
+	$(UV) pip install --quiet --python $(CLIENTS)/dist/bin/python dist/*.whl
+	cd / && $(CURDIR)/$(CLIENTS)/dist/bin/animalcat doctor
+	@ls -l dist
+
+# The doors with the newest inspect_ai, MCP and OpenEnv, beyond what the extras and locks allow.
+doors-newest: requirements.lock requirements-animalai.lock docker/openenv/requirements.lock | $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --clear --python "$(PYTHON)" $(CLIENTS)/newest
+	$(UV) pip install --quiet --python $(CLIENTS)/newest/bin/python --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --python $(CLIENTS)/newest/bin/python --no-deps --editable .
+	$(UV) pip install --quiet --python $(CLIENTS)/newest/bin/python --upgrade inspect-ai mcp
+	$(CLIENTS)/newest/bin/python -m pytest -n 1 -m "not slow" tests/inspect_door
+	$(CLIENTS)/newest/bin/python -m pytest -n 1 -m "not slow" tests/client/test_mcp.py
+	$(UV) venv --quiet --clear --python "$(PYTHON)" $(CLIENTS)/newest-openenv
+	$(UV) pip install --quiet --python $(CLIENTS)/newest-openenv/bin/python --require-hashes -r docker/openenv/requirements.lock
+	$(UV) pip install --quiet --python $(CLIENTS)/newest-openenv/bin/python --no-deps --editable . --editable docker/openenv
+	$(UV) pip install --quiet --python $(CLIENTS)/newest-openenv/bin/python --upgrade openenv
+	ANIMALCAT_OPENENV=$(CLIENTS)/newest-openenv $(CLIENTS)/newest/bin/python -m pytest -n 1 tests/openenv_door
+	$(UV) pip list --quiet --python $(CLIENTS)/newest/bin/python | grep -E '^(inspect-ai|mcp) '
+	$(UV) pip list --quiet --python $(CLIENTS)/newest-openenv/bin/python | grep -E '^openenv '
+
+# The agents that others are compared with: trained, measured, and their profiles written where they are shipped.
+references: $(STAMP) sb3-env
+	for family in introductory navigation object-permanence; do \
+	  $(CLIENTS)/sb3/bin/python docs/examples/training/train.py references/ppo-$$family --family $$family --steps 50000,100000 && \
+	  cp references/ppo-$$family/100000.npz animalcat/references/ppo-$$family.npz || exit 1; done
+	$(BIN)/python -m benchmarks.references --folder references
+
+# The figures of the paper's draft, of what was measured and is kept.
+paper: $(STAMP)
+	$(BIN)/python docs/paper/figures.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.references`: measures the agents that others are compared with, and ships what came out.
+"""`python -m benchmarks.references`: measures the agents that others are compared with.
 
 Each of them plays one session on each of four batteries. A file holds its profile, what it played,
 its layout and draws of its posterior, as `profile export --format netcdf` writes them, thinned.
@@ -15,13 +15,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import animalcat
-from animalcat.cli.shared.profile_references import FOLDER, REFERENCES, named
+from animalcat.cli.shared.profile_references import (
+    FOLDER,
+    PREFIX,
+    REFERENCES,
+    batteries,
+    named,
+    reference_content,
+)
 from animalcat.lab.policies import PolicySource
 
 BATTERIES: Final = ("basics", "navigation", "object-permanence", "testbed")
 EPISODES: Final = 40
 SEED: Final = 0
 SECRET: Final = "reference"
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "reference-profiles.md"
 KEPT: Final = 250
 """Draws of each chain that are shipped."""
 
@@ -87,17 +95,60 @@ def thin(whole: Path, written: Path) -> None:
         group.to_netcdf(written, mode="a", group=name, engine="h5netcdf", encoding=packed)
 
 
+def write_page() -> None:
+    """Write the tables of docs/reference-profiles.md from the shipped files."""
+    from animalcat.plots.results import read_results
+
+    agents = ["| agent | what it is |", "|---|---|"]
+    agents += [f"| `{name}` | {one.about} |" for name, one in REFERENCES.items()]
+    rows = [
+        "| battery | agent | passed | expected of the arenas that the layout covers | kind |",
+        "|---|---|---|---|---|",
+    ]
+    for battery in BATTERIES:
+        for agent in REFERENCES:
+            if battery not in batteries(agent):
+                continue
+            profile = read_results(reference_content(f"{PREFIX}{agent}@{battery}", "")).profile
+            about, rate = profile["provenance"], profile["battery_rate"]
+            expected = "-"
+            if rate.get("value") is not None:
+                shares = (f"{100 * rate[key]:.0f}" for key in ("value", "low", "high"))
+                expected = "{} % ({} to {})".format(*shares)
+            rows.append(
+                f"| {battery} | `{agent}` | {about['successes']} of {about['episodes']} | "
+                f"{expected} | {_kind(profile['verdict'])} |"
+            )
+    text = PAGE.read_text("utf-8")
+    for mark, lines in (("AGENTS", agents), ("TABLE", rows)):
+        before, rest = text.split(f"<!-- {mark} -->\n")
+        after = rest.split(f"<!-- end of {mark} -->\n")[-1]
+        whole = "\n".join(lines)
+        text = f"{before}<!-- {mark} -->\n{whole}\n<!-- end of {mark} -->\n{after}"
+    PAGE.write_text(text, "utf-8")
+
+
+def _kind(verdict: Any) -> str:
+    weak = f": {verdict['weakness']}" if verdict["weakness"] else ""
+    return f"{verdict['kind']}{weak} ({verdict['probability']:.2f})"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(prog="benchmarks.references", description=__doc__)
     parser.add_argument("--agents", default=",".join(REFERENCES), help="with commas between")
     parser.add_argument("--batteries", default=",".join(BATTERIES))
     parser.add_argument("--folder", type=Path, default=Path("references"), help="of the sessions")
+    parser.add_argument("--page", action="store_true", help="write the page's tables alone")
     given = parser.parse_args(arguments)
+    if given.page:
+        write_page()
+        return
     for battery in given.batteries.split(","):
         for agent in given.agents.split(","):
             written = measure(agent, battery, given.folder)
             print(f"{written.name}: {written.stat().st_size / 1e3:.0f} kB", flush=True)
+    write_page()
 
 
 if __name__ == "__main__":

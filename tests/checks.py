@@ -52,8 +52,9 @@ VIEWERS: Final = "{ make viewers-env || true; } && "
 CHECKS: Final = (
     Check(
         "images",
-        "make images",
-        "docker tests/images pyproject.toml requirements-server.lock .dockerignore",
+        "make openenv-env images",
+        "docker animalcat/speech tests/images pyproject.toml requirements-server.lock "
+        ".dockerignore",
     ),
     Check(
         "cluster",
@@ -62,7 +63,11 @@ CHECKS: Final = (
         "tests/service/test_cluster_campaign.py tests/service/test_cluster_pools.py "
         "tests/service/cluster_agents.py",
     ),
-    Check("packages", "make packages", "pyproject.toml README.md tests/packages.py"),
+    Check(
+        "packages",
+        "make packages",
+        "pyproject.toml README.md docs/learner.md docs/inspect.md tests/packages.py",
+    ),
     Check(
         "docs",
         "rm -rf build/docs .clients/docs && make docs",

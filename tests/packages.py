@@ -1,4 +1,4 @@
-"""Installs animalcat's own wheel and sdist afresh, and runs the README and a notebook in them.
+"""Installs animalcat's own wheel and sdist by pip alone, and runs what each extra is for in them.
 
 Run it by `make packages`, or by hand with the interpreters to try:
 `python -m tests.packages PYTHON...`.
@@ -70,15 +70,13 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def install(python: str, what: Path, extra: str, folder: Path) -> Path:
-    """A new environment with an artefact in it; its folder of commands.
+    """A new environment with an artefact in it, by pip alone as a user has it; its commands.
 
-    Run elsewhere than in this checkout, whose pyproject.toml tells uv what to leave out.
+    Nothing holds versions back, so this finds what a newer library breaks.
     """
-    run([uv(), "venv", "--quiet", "--python", python, str(folder)], folder.parent)
+    run([uv(), "venv", "--quiet", "--seed", "--python", python, str(folder)], folder.parent)
     wanted = f"animalcat{extra} @ {what.as_uri()}"
-    locked = ["--constraint", str(ROOT / "requirements.lock")]
-    command = [uv(), "pip", "install", "--quiet", "--python", str(folder)]
-    run([*command, *locked, wanted], folder.parent)
+    run([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", wanted], folder.parent)
     return folder / "bin"
 
 
@@ -146,17 +144,8 @@ def try_readme(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
             if command is not serve:
                 yield timed(command, folder, bin_, where)
     (folder / NOTEBOOK.name).write_bytes(NOTEBOOK.read_bytes())
-    added = [
-        uv(),
-        "pip",
-        "install",
-        "--quiet",
-        "--python",
-        str(bin_.parent),
-        "nbclient",
-        "ipykernel",
-    ]
-    run([*added, "--constraint", str(ROOT / "requirements.lock")], folder)
+    added = ["pip", "install", "--quiet", "nbclient", "ipykernel"]
+    run([str(bin_ / "python"), "-m", *added], folder)
     yield timed(["jupyter-execute", NOTEBOOK.name], folder, bin_, where)
 
 
@@ -172,11 +161,43 @@ def try_inspect(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     yield timed(["animalcat", "profile", "plot", str(log), "-o", "a.svg"], folder, bin_, where)
 
 
+def try_learner(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
+    """The learner's page, with somebody who can add up to four digits and answers 40 items."""
+    examples = Path("docs", "examples")
+    (folder / examples).mkdir(parents=True)
+    for name in ("sums.csv", "sums.yaml"):
+        shutil.copy(ROOT / examples / name, folder / examples)
+    page = (ROOT / "docs" / "learner.md").read_text("utf-8")
+    code = next(block for language, block in FENCE.findall(page) if language == "python")
+    asked = 'int(input(f"{item} = "))'
+    assert asked in code
+    able = "(sum(map(int, item.split('+'))) if len(item) < 10 else 0)"
+    (folder / "page.py").write_text(code.replace(asked, able) + "\nassert learner.n\n")
+    yield timed([str(bin_ / "python"), "page.py"], folder, bin_, where)
+
+
+def try_mcp(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
+    """The door for clients of MCP: both servers are there, and a missing server is told."""
+    code = "import animalcat.mcp.playing, animalcat.mcp.looking"
+    yield timed([str(bin_ / "python"), "-c", code], folder, bin_, where)
+    lost = f"! animalcat mcp --operator --connect localhost:{free_port()} 2> said && grep -q . said"
+    yield timed(["bash", "-c", lost], folder, bin_, where)
+
+
 def timed(command: Sequence[str], folder: Path, path: Path, where: str) -> Done:
     """Run a command and tell how long it took."""
     began = time.monotonic()
     run(command, folder, path)
     return Done(where, shlex.join(command), time.monotonic() - began)
+
+
+ATTEMPTS: Final = {
+    "": try_base,
+    "[server]": try_readme,
+    "[learner]": try_learner,
+    "[inspect]": try_inspect,
+    "[mcp]": try_mcp,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -186,6 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="try the base install of the sdist alone"
     )
+    parser.add_argument("--only", metavar="EXTRA", help="try this extra alone, such as learner")
     wanted = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as place:
         wheel, sdist = build(Path(place) / "dist")
@@ -194,9 +216,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             (sdist, ""),
             (wheel, "[server]"),
             (sdist, "[server]"),
+            (wheel, "[learner]"),
             (wheel, "[inspect]"),
+            (wheel, "[mcp]"),
         ]
         tries = tries[1:2] if wanted.quick else tries
+        if wanted.only is not None:
+            tries = [(what, extra) for what, extra in tries if extra == f"[{wanted.only}]"]
         for number, python in enumerate(wanted.pythons):
             version = run([python, "-c", "import platform; print(platform.python_version())"], ROOT)
             for what, extra in tries:
@@ -205,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 (folder / "work").mkdir(parents=True)
                 try:
                     bin_ = install(python, what, extra, folder / "env")
-                    attempt = {"": try_base, "[inspect]": try_inspect}.get(extra, try_readme)
+                    attempt = ATTEMPTS[extra]
                     for done in attempt(bin_, folder / "work", where):
                         print(f"{done.where:28} {done.seconds:7.1f} s  {done.command}", flush=True)
                 except Failed as error:

@@ -11,14 +11,7 @@ from .models import AnimalcatAction, AnimalcatObservation, AnimalcatState
 
 
 class AnimalcatEnv(EnvClient[AnimalcatAction, AnimalcatObservation, AnimalcatState]):
-    """Plays arenas over a WebSocket.
-
-        with AnimalcatEnv(base_url="http://localhost:8000").sync() as env:
-            result = env.reset(split="navigation", index=3, seed=1)
-            while not result.done:
-                result = env.step(AnimalcatAction(answer="Turn(30);Go(5)"))
-            print(result.reward)
-    """
+    """Plays arenas over a WebSocket, as README.md shows: `reset`, then `step` until it is done."""
 
     def _step_payload(self, action: AnimalcatAction) -> dict[str, Any]:
         return {"answer": action.answer}

@@ -18,7 +18,8 @@ HELPER: Final = "localhost/openenv-helper"
 _HELPER: Final = f"""FROM {BASE}
 RUN apt-get update && apt-get install --yes --no-install-recommends python3
 """
-# The validator calls `docker`. Podman takes the same words, but for one: that of Debian 12 cannot print a single label.
+# The validator calls `docker`. Podman takes the same words; that of Debian 12 lacks one, by which a
+# single label is printed.
 _DOCKER: Final = """#!{python}
 import json, os, re, subprocess, sys
 

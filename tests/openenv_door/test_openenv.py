@@ -1,8 +1,9 @@
-"""OpenEnv's door: what its validator only names is shown here, over the client and its WebSocket."""
+"""OpenEnv's door: what its validator only names is shown here, over the client."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from base64 import b64decode
 from pathlib import Path
@@ -16,7 +17,8 @@ import animalcat
 from animalcat.arena_configs.families import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ROOT / ".clients" / "openenv" / "bin" / "python"
+PLACE = ROOT / os.environ.get("ANIMALCAT_OPENENV", ".clients/openenv")
+PYTHON = PLACE / "bin" / "python"
 PACKAGE = ROOT / "docker" / "openenv"
 pytestmark = [
     pytest.mark.skipif(not PYTHON.exists(), reason="OpenEnv is not installed: make openenv-env"),
@@ -121,7 +123,7 @@ def test_a_session_is_played_and_nothing_can_be_chosen(tmp_path: Path) -> None:
             agent="spoken", battery="navigation", certify=False, max_episodes=2, seed=3
         )
         found = facts("evaluation", lab.address, session.id)
-        outcomes = [episode for episode in lab.iter_episodes(session)]
+        outcomes = list(lab.iter_episodes(session))
     assert not {"/reset", "/step", "/state"} & {*found["paths"]}
     for what, why in found["refused"].items():
         assert f"reset takes no {what} here" in why
@@ -131,7 +133,7 @@ def test_a_session_is_played_and_nothing_can_be_chosen(tmp_path: Path) -> None:
     assert len(found["episodes"]) == 2
     assert found["end"]["over"]
     # Rewards are the session's affair; points are what every agent is told.
-    assert all(seen["reward"] is None for seen in sum(found["episodes"], []))
+    assert all(seen["reward"] is None for told in found["episodes"] for seen in told)
     for told, outcome in zip(found["episodes"], outcomes, strict=True):
         assert sum(seen["points"] for seen in told) == pytest.approx(outcome.episode_return)
     text = json.dumps(found)
@@ -139,7 +141,7 @@ def test_a_session_is_played_and_nothing_can_be_chosen(tmp_path: Path) -> None:
     assert "demand" not in text
 
 
-def test_the_package_validates_and_says_one_version() -> None:
+def test_the_package_validates() -> None:
     done = subprocess.run(
         [str(PYTHON.parent / "openenv"), "validate", str(PACKAGE), "--level", "static", "--json"],
         capture_output=True,
@@ -149,9 +151,3 @@ def test_the_package_validates_and_says_one_version() -> None:
     report = json.loads(done.stdout)
     assert report["verdict"] == "pass", done.stdout
     assert report["manifest"]["version"] == animalcat.__version__
-    needs = f"animalcat[server]=={animalcat.__version__}"
-    assert needs in (PACKAGE / "pyproject.toml").read_text()
-    assert needs in (PACKAGE / "server" / "requirements.txt").read_text()
-    assert f"ANIMALCAT=animalcat=={animalcat.__version__}" in (
-        PACKAGE / "server" / "Dockerfile"
-    ).read_text()

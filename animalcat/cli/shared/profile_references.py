@@ -37,14 +37,14 @@ REFERENCES: Final = {
     "scout-path-15": Reference("builtin:scout+path=15", "the scout, which stops after 15 m"),
     "scout-sight-8": Reference("builtin:scout+sight=8", "the scout, which sees 8 m far"),
     "ppo-introductory": Reference(
-        "agents.py:PpoIntroductory", "PPO by rays, 150,000 steps on the family introductory"
+        "agents.py:PpoIntroductory", "PPO by rays, 100,000 steps on the family introductory"
     ),
     "ppo-navigation": Reference(
-        "agents.py:PpoNavigation", "PPO by rays, 150,000 steps on the family navigation"
+        "agents.py:PpoNavigation", "PPO by rays, 100,000 steps on the family navigation"
     ),
     "ppo-object-permanence": Reference(
         "agents.py:PpoObjectPermanence",
-        "PPO by rays, 150,000 steps on the family object-permanence",
+        "PPO by rays, 100,000 steps on the family object-permanence",
     ),
 }
 

@@ -22,17 +22,24 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import numpy as np
-from animalcat_openenv import AnimalcatAction, AnimalcatEnv
+from animalcat_openenv import (
+    AnimalcatAction,
+    AnimalcatEnv,
+    AnimalcatObservation,
+    AnimalcatState,
+)
+from openenv.core.sync_client import SyncEnvClient
 
 ANSWERS = ("Go(4)", "Go(1)", "Turn(30)", "Turn(-30)", "Turn(90)", "Turn(-90)", "Turn(180)")
 DIRECTIONS = ("60° left", "30° left", "ahead", "30° right", "60° right")
 FEELS = re.compile(r"(ahead|\d+° (?:left|right)) ([^;.]+?) at ([\d.]+) m")
+Env = SyncEnvClient[AnimalcatAction, AnimalcatObservation, AnimalcatState]
 FOOD = ("a green ball", "a yellow ball")
 TONGUE = "script,answers=25,picture=0"
 
 
 def case(text: str) -> int:
-    """What the words say, as one of twelve cases: where food is nearest, if it is felt, and a bar."""
+    """What the words say, as one of twelve cases: where the nearest food is, and a bar."""
     felt = [(where, what, float(metres)) for where, what, metres in FEELS.findall(text)]
     food = [(metres, DIRECTIONS.index(where)) for where, what, metres in felt if what in FOOD]
     barred = any(where == "ahead" and metres < 3 for where, _, metres in felt)
@@ -63,7 +70,7 @@ class Policy:
         self.worth[place] += rate * (target - self.worth[place])
 
 
-def train(env: AnimalcatEnv, policy: Policy, seconds: float) -> list[float]:
+def train(env: Env, policy: Policy, seconds: float) -> list[float]:
     """Play and learn until the time is up; return the rewards of all episodes."""
     rewards: list[float] = []
     began = time.monotonic()
@@ -77,11 +84,12 @@ def train(env: AnimalcatEnv, policy: Policy, seconds: float) -> list[float]:
             policy.learn(before, answer, float(result.reward), after, result.done)
         rewards.append(float(result.reward))
         if len(rewards) % 100 == 0:
-            print(f"{len(rewards):5} episodes, the last hundred passed: {np.mean(rewards[-100:]):.0%}")
+            share = np.mean(rewards[-100:])
+            print(f"{len(rewards):5} episodes, the last hundred passed: {share:.0%}")
     return rewards
 
 
-def measure(env: AnimalcatEnv, policy: Policy) -> int:
+def measure(env: Env, policy: Policy) -> int:
     """Play a session to its end; return how many episodes it had."""
     for episodes in range(10_000):
         result = env.reset()

@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Sequence
 from functools import partial
 
+from animalcat_openenv.models import AnimalcatAction, AnimalcatObservation, AnimalcatState
+from animalcat_openenv.server.evaluation import EvaluationEnvironment
+from animalcat_openenv.server.spoken import SpokenEnvironment, spoken
+from animalcat_openenv.server.training import TONGUE, TrainingEnvironment
 from fastapi import FastAPI
+
 from openenv.core.env_server.http_server import create_app
 from openenv.core.env_server.types import ConcurrencyConfig, ServerMode
-
-from ..models import AnimalcatAction, AnimalcatObservation, AnimalcatState
-from .evaluation import EvaluationEnvironment
-from .spoken import SpokenEnvironment, spoken
-from .training import TONGUE, TrainingEnvironment
 
 PORT = 8000
 IDLE_SECONDS = 600.0

@@ -1,9 +1,12 @@
-"""The evaluation environment: the arenas of a session of an animalcat server, as it chooses them."""
+"""The evaluation environment: the arenas of a session, as its server chooses them."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 from uuid import uuid4
+
+from animalcat_openenv.models import AnimalcatObservation, AnimalcatState
+from animalcat_openenv.server.spoken import Moved, SpokenEnvironment
 
 from animalcat.client.remote_episodes import RemoteEpisodes, SessionOver
 from animalcat.envs.agents.fingerprint import AgentFingerprint
@@ -11,9 +14,6 @@ from animalcat.envs.answers import Note
 from animalcat.errors import AnimalcatError
 from animalcat.protocol import version
 from animalcat.speech import Tongue
-
-from ..models import AnimalcatObservation, AnimalcatState
-from .spoken import Moved, SpokenEnvironment
 
 NO_CHOICE: Final = (
     "reset takes no {} here: the session chooses the arenas and draws the seeds, so that they tell "

@@ -5,13 +5,13 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any, NamedTuple
 
+from animalcat_openenv.models import AnimalcatAction, AnimalcatObservation, AnimalcatState
+
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.speech import Conversation, Tongue, UnreadableError, prompt, read
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import EnvironmentMetadata
-
-from ..models import AnimalcatAction, AnimalcatObservation, AnimalcatState
 
 OVER = "The trial is over. Reset begins the next one."
 

@@ -8,6 +8,9 @@ from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
+from animalcat_openenv.models import AnimalcatObservation, AnimalcatState
+from animalcat_openenv.server.spoken import Moved, SpokenEnvironment, spoken
+
 from animalcat.arena_configs.families import FAMILIES, FamilyInstance, generate
 from animalcat.arena_configs.model import STEPS_PER_UNIT
 from animalcat.arena_configs.outcome import success
@@ -22,9 +25,6 @@ from animalcat.envs.types import (
     Phase,
     RaySpec,
 )
-
-from ..models import AnimalcatObservation, AnimalcatState
-from .spoken import Moved, SpokenEnvironment, spoken
 
 TASKS: Final = 1000
 """Arenas of each split."""
