@@ -50,7 +50,11 @@ def test_a_log_gives_a_table_a_certified_profile_and_draws(logs: list[str]) -> N
     assert f"of the {len(common)} arenas that both played" in told
 
 
-def test_reading_a_log_in_an_event_loop_leaves_asyncio_as_it_is(logs: list[str]) -> None:
+def test_reading_a_log_in_an_event_loop_leaves_asyncio_as_it_is(
+    logs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(asyncio, "_nest_patched", raising=False)  # another test may have done it
+
     async def within() -> None:
         read_profile(logs[0])
 
