@@ -14,6 +14,7 @@ from animalcat import names, plugins
 from animalcat.codec import encode, word
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
 from animalcat.service import calls
+from animalcat.service.access.audit import Audit
 from animalcat.service.access.belongings import wanted
 from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
@@ -58,8 +59,10 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         requests: Requests,
         clock: Callable[[], datetime],
         secret: ServerSecret,
+        audit: Audit | None = None,
     ) -> None:
         self._secret = secret
+        self._audit = audit
         self._engines = engines
         self._library = library
         self._requests = requests
@@ -292,7 +295,8 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         name = names.session_name(names.parse_session(request.name))
         wanted = AuditFilter(action="NoteSession", object=name)
         log = self._engines.parts.store.audit
-        lines = await asyncio.to_thread(log.lines, wanted, Page(MOST_NOTES))
+        assert self._audit is not None, "a server keeps one"
+        lines = await self._audit.lines(lambda: log.lines(wanted, Page(MOST_NOTES)))
         notes = [encode(SessionNote(n.created, n.subject, n.words)) for n in lines if n.words]
         return sessions_pb2.ListNotesResponse(notes=notes)
 

@@ -25,7 +25,7 @@ _LONGEST: Final = 4096
 """Most letters of a ticket or a token."""
 
 
-def create_app(site: Site, parts: Sequence[MakePart]) -> Starlette:
+def create_app(site: Site, parts: Sequence[MakePart]) -> Guard:
     """Return the application.
 
     Args:
@@ -55,8 +55,7 @@ def create_app(site: Site, parts: Sequence[MakePart]) -> Starlette:
         Exception: told.broken,
     }
     app = Starlette(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]
-    app.add_middleware(Guard, site=site)
-    return app
+    return Guard(app, site)  # around all of it, so that errors too have its headers
 
 
 class _Entrance:

@@ -56,6 +56,10 @@ MOST_POINTS: Final = 400
 MOST_COURSES: Final = 500
 MOST_OUTCOMES: Final = 600
 """Most outcomes that are shown, the latest ones."""
+STRIDE: Final = 0.2
+"""Metres from one point of a path to the next, at least."""
+MOST_PATH: Final = 8000
+"""Most numbers of a path."""
 RECENT: Final = 12
 """Episodes of which more is told than how they ended."""
 BEHIND: Final = 8
@@ -278,11 +282,13 @@ class _Scene:
 
     def look(self) -> dict[str, Any] | None:
         """Return what has changed since the last time; None where nothing has."""
-        begun = len(self._path)
+        begun, before = len(self._path), self._last
         self._read()
         glimpse = self._onlooker.look()
-        if len(self._path) == begun and glimpse is None:
+        if self._last is before and glimpse is None:
             return None
+        if len(self._path) > MOST_PATH:  # an arena without an end: only the way of late
+            self._path, begun = self._path[-MOST_PATH // 2 :], 0
         changed = self._numbers() | ({} if glimpse is None else self._see(glimpse))
         self._shown |= changed
         return {**self._about, **changed, "from": begun, "path": self._path[begun:]}
@@ -350,7 +356,8 @@ class _Scene:
             self._last = step
             self._total += step.reward
             x, _, z = step.observation.position
-            self._path += [round(x, 2), round(z, 2)]
+            if len(self._path) < 2 or math.dist((x, z), self._path[-2:]) > STRIDE:
+                self._path += [round(x, 2), round(z, 2)]
         elif channel == Channel.HEADER.number:
             header = results_pb2.EpisodeHeader.FromString(data)
             with suppress(ArenaError, ValueError):  # it is seen without its map then

@@ -50,6 +50,7 @@ function showState(said) {
   $("recent").replaceChildren(...said.recent.map(showEpisode));
   const playing = said.playing.at(-1);
   $("why").textContent = playing ? why(playing) : "";
+  if (!playing && said.over) $("views").hidden = true;
   if (!playing) $("view").textContent = said.over ? "The session is over." : "No episode is being played.";
 }
 
