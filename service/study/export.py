@@ -119,7 +119,7 @@ async def export_study(
             if recordings:
                 written["recordings"] += _copy_recordings(home, session, to)
         events = list(read_events(store.folder / PARTICIPANTS / f"{one.id}.jsonl"))
-        rows = list(_rows(one, events, played, to))
+        rows = list(rows_of(one, events, played, to))
         every.append((one, rows))
         written["participants"] += 1
         written["rows"] += len(rows)
@@ -127,8 +127,8 @@ async def export_study(
     for one, rows in every:
         person, _, visit = one.id.partition("-")
         name = f"subject-{person}_session-{visit}_data.csv"
-        write_whole(to / DATA / name, _csv(columns, rows))
-    write_whole(to / DESCRIPTION, _description(study, columns))
+        write_whole(to / DATA / name, csv_of(columns, rows))
+    write_whole(to / DESCRIPTION, description_of(study, columns))
     write_whole(to / "README.md", _readme(study))
     return written
 
@@ -161,7 +161,7 @@ def _is_demand(name: str) -> bool:
     return name not in OUTCOME_COLUMNS and name not in ("labels", "state")
 
 
-def _rows(
+def rows_of(
     one: Participant,
     events: list[Event],
     played: Mapping[tuple[str, int, int], Mapping[str, Any]],
@@ -243,7 +243,8 @@ def _rows(
 _TIMES: Final = [name for name in COLUMNS if name in TrialTiming.__dataclass_fields__]
 
 
-def _csv(columns: list[str], rows: list[dict[str, Any]]) -> bytes:
+def csv_of(columns: list[str], rows: list[dict[str, Any]]) -> bytes:
+    """Return rows as CSV with these columns."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -253,7 +254,8 @@ def _csv(columns: list[str], rows: list[dict[str, Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _description(study: Study, columns: list[str]) -> bytes:
+def description_of(study: Study, columns: list[str]) -> bytes:
+    """Return what Psych-DS wants to know of a data set, as JSON."""
     told = {
         "@context": "https://schema.org/",
         "@type": "Dataset",

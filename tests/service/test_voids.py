@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from animalcat.layouts.library import load_layout
 from animalcat.service.measuring.voids import Voids, voids_by_demand, voids_to_dict
+from animalcat.v1 import types_pb2
 from animalcat.values import Cause, Decision, Episode, Outcome
+from tests.service.conftest import Service, action
 
 LAYOUT = load_layout("aaio", "scaled")
 NAMES = LAYOUT.feature_names
@@ -59,3 +63,29 @@ def test_what_the_agent_leaves_is_counted_where_it_leaves() -> None:
 def test_without_a_void_there_is_nothing_to_say() -> None:
     assert voids_by_demand(LAYOUT, COVERED, [attempt("near", Outcome.SUCCESS)]) == []
     assert voids_to_dict([]) == {"words": "", "demands": []}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("replaced", [True, False])
+async def test_who_remembers_is_given_another_arena(service: Service, replaced: bool) -> None:
+    """After an attempt that did not count, also over a restart and for as often as it happens."""
+    session = await service.create(2, seed=71, replace_voids=replaced)
+    for process in ("one", "two"):
+        async with service.agent(session, instance=process) as stream:
+            await stream.receive("welcome")
+            await stream.receive("episode_start")
+            await stream.send(action(0, 3))
+            await stream.receive("ask")
+    await service.play(session, instance="three")
+    first = [e for e in await service.list_episodes(session) if e.episode == 0]
+    outcomes = [e.outcome for e in first]
+    if replaced:
+        void = types_pb2.OUTCOME_VOID
+        assert outcomes[:2] == [void, void]
+        assert outcomes[2] in (types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE)
+        assert len({e.instance for e in first}) == 3
+    else:  # the second void of an arena is a failure
+        assert outcomes == [types_pb2.OUTCOME_VOID, types_pb2.OUTCOME_FAILURE]
+        assert len({e.instance for e in first}) == 1
+    counted = [e.instance for e in await service.list_episodes(session) if e.episode == 1]
+    assert not {*counted} & {e.instance for e in first}

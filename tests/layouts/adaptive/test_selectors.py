@@ -12,8 +12,10 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.plan import POLICIES, Policy
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.selectors import (
+    AIM_WIDTH,
     REST,
     SPREAD,
+    Aimed,
     Best,
     CoolDown,
     Information,
@@ -163,6 +165,27 @@ def test_cost_divides_the_worth(chooser: Chooser, posterior: LivePosterior) -> N
     np.testing.assert_allclose(
         PerSecond(VarianceDrop()).worth(looked) * np.arange(1.0, 11.0), VarianceDrop().worth(looked)
     )
+
+
+def test_an_aim_prefers_what_is_passed_at_its_rate(
+    chooser: Chooser, posterior: LivePosterior
+) -> None:
+    looked = view(chooser, posterior)
+    predicted, plain = looked.scores.predicted, VarianceDrop().worth(looked)
+    worth = Aimed(VarianceDrop(), 0.7).worth(looked)
+    near = int(np.abs(predicted - 0.7).argmin())
+    assert worth[near] / plain[near] == (worth / plain).max()
+    expected = plain * np.exp(-0.5 * ((predicted - 0.7) / AIM_WIDTH) ** 2)
+    np.testing.assert_allclose(worth, expected)
+    aimed = Chooser(chooser.bank, Policy(aim=0.7, random_share=0.0))
+    plainly = Chooser(chooser.bank, Policy(random_share=0.0))
+    rates = [
+        abs(float(c.propensities(posterior, History(())) @ predicted) - 0.7)
+        for c in (aimed, plainly)
+    ]
+    assert rates[0] < rates[1]
+    with pytest.raises(ValueError, match="aim goes with variance and information"):
+        Policy("random", aim=0.7)
 
 
 def test_variants_rest_while_there_is_anything_else(
