@@ -12,8 +12,12 @@ VARIABLE: Final = "ANIMALCAT_DIRECT_NETWORKS"
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def parse_networks(text: str) -> tuple[Network, ...]:
+def parse_networks(text: str, variable: str = VARIABLE) -> tuple[Network, ...]:
     """Return the networks of a setting such as "10.0.0.0/8,192.168.7.0/24".
+
+    Args:
+        text: The setting.
+        variable: Its name, for the message.
 
     Raises:
         ValueError: One is no network.
@@ -22,7 +26,7 @@ def parse_networks(text: str) -> tuple[Network, ...]:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
         raise ValueError(
-            f"{VARIABLE}={text!r}: {error}; give networks with commas between, for example "
+            f"{variable}={text!r}: {error}; give networks with commas between, for example "
             "10.0.0.0/8"
         ) from error
 

@@ -37,6 +37,7 @@ PARTS: Final[Mapping[str, str]] = {
     "growth": "how cost grows with what is stored",
     "demo": "how often the demo finds what it planted",
     "impostors": "agents that seem able, told apart from able ones",
+    "people": "lapses and practice of simulated people, and what an aim of the chooser costs",
     "trust": "whether warnings are right, and what honesty costs",
     "kill": "processes that are killed and stopped",
     "fuzz": "damaged inputs",
@@ -46,7 +47,7 @@ PARTS: Final[Mapping[str, str]] = {
     "coins": "a long session on demands without arenas, which are coins; killed and resumed",
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
-KEPT: Final = ("adaptive", "recovery", "levels", "impostors", "trust")
+KEPT: Final = ("adaptive", "recovery", "levels", "impostors", "people", "trust")
 """Parts that can write what they found to a folder."""
 
 

@@ -43,8 +43,13 @@ def asked_for(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
         return {**whole, "session": asked_for(spec.session)}
     asked = json.loads(_SESSION.dump_json(spec))
     del asked["rules"], asked["plugins"]
-    if not asked["policy"]["plugin"]:
-        del asked["policy"]["plugin"]
+    for place, option in (
+        (asked["policy"], "plugin"),
+        (asked["policy"], "aim"),
+        (asked, "replace_voids"),
+    ):
+        if not place[option]:  # so that ids are the same as before there was the option
+            del place[option]
     if spec.layout in LAYOUTS:
         del asked["layout_digest"]
         if spec.layout_variant == variants(spec.layout)[0]:

@@ -63,6 +63,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.agent",
         "Run an agent against a server elsewhere, and list agents and their limits.",
     ),
+    "study": (
+        "animalcat.cli.study",
+        "Check, run, follow, export and rehearse studies with people.",
+    ),
     "mcp": (
         "animalcat.cli.mcp",
         "Let a client of the Model Context Protocol play a session, or read profiles.",

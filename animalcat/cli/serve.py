@@ -92,6 +92,8 @@ _ROWS: Final[Mapping[str, _Row]] = {
     "campaign_workers": _Row(CLUSTER, "NUMBER"),
     "worker_cpus": _Row(CLUSTER, "CPUS"),
     "worker_memory_bytes": _Row(CLUSTER, MIB, "--worker-memory"),
+    "web": _Row(WATCHING, "PORT"),
+    "web_url": _Row(WATCHING, "URL"),
     "metrics": _Row(WATCHING, "PORT"),
     "log": _Row(WATCHING),
     "log_level": _Row(WATCHING, default="warning, and info with --log json"),
@@ -197,14 +199,16 @@ def _serve(
 
     output = sys.stdout
 
-    def ready(address: str) -> None:
-        facts = _told(settings, address)
+    def ready(address: str, link: str) -> None:
+        facts = _told(settings, address) | ({"web": link} if link else {})
         if as_json or private:
             lines = [json.dumps(facts)]
         else:
             lines = [f"animalcat serves {settings.home} at {address}; Ctrl-C stops it"]
             if "ca" in facts:
                 lines.append(f"callers know it by: ANIMALCAT_CA={facts['ca']}")
+            if link:
+                lines.append(f"watch it at {link}")
             if facts["token"]:
                 lines.append(
                     f"callers need a token, from: animalcat token create{_where(settings)}"

@@ -1286,6 +1286,7 @@ class SelectionPolicy(_message.Message):
     SHARPNESS_FIELD_NUMBER: _builtins.int
     PLUGIN_FIELD_NUMBER: _builtins.int
     PAIRS_FIELD_NUMBER: _builtins.int
+    AIM_FIELD_NUMBER: _builtins.int
     name: Global___PolicyName.ValueType
     """Which way."""
     random_share: _builtins.float
@@ -1318,6 +1319,10 @@ class SelectionPolicy(_message.Message):
     """True: an arena and its controls are played one after the other, in an order that is drawn.
     False if not set.
     """
+    aim: _builtins.float
+    """Success rate at which what is chosen for what it tells aims, 0 to 1: for agents whom failures
+    discourage. 0 if not set: whatever tells most.
+    """
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Capabilities that "information" is about; all where empty."""
@@ -1342,11 +1347,14 @@ class SelectionPolicy(_message.Message):
         sharpness: _builtins.float | None = ...,
         plugin: _builtins.str = ...,
         pairs: _builtins.bool | None = ...,
+        aim: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_pairs", b"_pairs", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "pairs", b"pairs", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_aim", b"_aim", "_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_pairs", b"_pairs", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "aim", b"aim", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "pairs", b"pairs", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_pairs", b"_pairs", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "pairs", b"pairs", "per_second", b"per_second", "plugin", b"plugin", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_aim", b"_aim", "_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_pairs", b"_pairs", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "aim", b"aim", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "pairs", b"pairs", "per_second", b"per_second", "plugin", b"plugin", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__aim: _TypeAlias = _typing.Literal["aim"]  # noqa: Y015
+    _WhichOneofArgType__aim: _TypeAlias = _typing.Literal["_aim", b"_aim"]  # noqa: Y015
     _WhichOneofReturnType__cool_down: _TypeAlias = _typing.Literal["cool_down"]  # noqa: Y015
     _WhichOneofArgType__cool_down: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down"]  # noqa: Y015
     _WhichOneofReturnType__enough: _TypeAlias = _typing.Literal["enough"]  # noqa: Y015
@@ -1365,6 +1373,8 @@ class SelectionPolicy(_message.Message):
     _WhichOneofArgType__random_share: _TypeAlias = _typing.Literal["_random_share", b"_random_share"]  # noqa: Y015
     _WhichOneofReturnType__sharpness: _TypeAlias = _typing.Literal["sharpness"]  # noqa: Y015
     _WhichOneofArgType__sharpness: _TypeAlias = _typing.Literal["_sharpness", b"_sharpness"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__aim) -> _WhichOneofReturnType__aim | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cool_down) -> _WhichOneofReturnType__cool_down | None: ...
     @_typing.overload
@@ -1458,6 +1468,7 @@ class SessionSpec(_message.Message):
     KEEP_UNPASSABLE_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
     PLUGINS_FIELD_NUMBER: _builtins.int
+    REPLACE_VOIDS_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1509,6 +1520,10 @@ class SessionSpec(_message.Message):
     """Text from which all chance of the session follows beside its seed, at most 200 characters, so
     that no agent can work it out; empty for the seed alone. The service makes one if not set.
     Agents are not told.
+    """
+    replace_voids: _builtins.bool
+    """True: after an attempt that did not count another arena is played, for agents who remember what
+    they saw. False if not set: the same arena is played again.
     """
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
@@ -1567,10 +1582,11 @@ class SessionSpec(_message.Message):
         keep_unpassable: _builtins.bool | None = ...,
         secret: _builtins.str | None = ...,
         plugins: _abc.Iterable[Global___Plugin] | None = ...,
+        replace_voids: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "plugins", b"plugins", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "plugins", b"plugins", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
@@ -1586,6 +1602,8 @@ class SessionSpec(_message.Message):
     _WhichOneofArgType__practice: _TypeAlias = _typing.Literal["_practice", b"_practice"]  # noqa: Y015
     _WhichOneofReturnType__record_pixels: _TypeAlias = _typing.Literal["record_pixels"]  # noqa: Y015
     _WhichOneofArgType__record_pixels: _TypeAlias = _typing.Literal["_record_pixels", b"_record_pixels"]  # noqa: Y015
+    _WhichOneofReturnType__replace_voids: _TypeAlias = _typing.Literal["replace_voids"]  # noqa: Y015
+    _WhichOneofArgType__replace_voids: _TypeAlias = _typing.Literal["_replace_voids", b"_replace_voids"]  # noqa: Y015
     _WhichOneofReturnType__rules: _TypeAlias = _typing.Literal["rules"]  # noqa: Y015
     _WhichOneofArgType__rules: _TypeAlias = _typing.Literal["_rules", b"_rules"]  # noqa: Y015
     _WhichOneofReturnType__secret: _TypeAlias = _typing.Literal["secret"]  # noqa: Y015
@@ -1608,6 +1626,8 @@ class SessionSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__practice) -> _WhichOneofReturnType__practice | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__record_pixels) -> _WhichOneofReturnType__record_pixels | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__replace_voids) -> _WhichOneofReturnType__replace_voids | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rules) -> _WhichOneofReturnType__rules | None: ...
     @_typing.overload

@@ -118,6 +118,12 @@ class SharedOptions(TypedDict, total=False):
         "Play arenas that no play can pass too, since no return exceeds their pass mark; the "
         "profile says so. Without it they are set aside.",
     ]
+    replace_voids: Annotated[
+        bool,
+        Row("replace_voids", "played", flag="--replace-voids"),
+        "Play another arena after an attempt that did not count: for agents who remember what they "
+        "saw. Without it the same one is played again.",
+    ]
     secret: Annotated[
         str,
         Row("secret", "played", "WORDS", "one that the server makes; exports name it"),
@@ -172,6 +178,12 @@ class SharedOptions(TypedDict, total=False):
         bool,
         Row("policy.pairs", "choice"),
         "Play an arena and its controls one after the other, in an order that is drawn.",
+    ]
+    aim: Annotated[
+        float,
+        Row("policy.aim", "choice", "SHARE", "whatever tells most"),
+        "Prefer arenas that the agent passes at this rate, and of these what tells most. It costs "
+        "precision, and is for those whom failures discourage.",
     ]
     generate: Annotated[
         bool,

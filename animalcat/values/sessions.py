@@ -95,6 +95,7 @@ class SessionSpec:
         allowance: What the agent may spend on an episode and on a decision.
         practice: How many unscored episodes come first, on arenas that are not used again.
         keep_unpassable: Whether arenas that no play can pass are played too.
+        replace_voids: Whether another arena is played after an attempt that did not count.
         secret: What all chance follows from beside the seed, so that no agent can work it out;
             empty for the seed alone.
         plugins: What of other packages runs in the server for it, set by the service: as it was
@@ -126,6 +127,7 @@ class SessionSpec:
     keep_unpassable: bool = False
     secret: str = field(default="", repr=False)
     plugins: tuple[Plugin, ...] = ()
+    replace_voids: bool = False
 
     def __post_init__(self) -> None:
         check_ranges(self)

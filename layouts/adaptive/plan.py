@@ -84,6 +84,7 @@ class Policy:
         plugin: Under "plugin", its name (`animalcat.plugins`).
         pairs: Whether an arena and its controls are played one after the other, in an order that is
             drawn.
+        aim: Success rate at which what is chosen for what it tells aims; 0 for whatever tells most.
     """
 
     name: Name = "variance"
@@ -99,6 +100,7 @@ class Policy:
     enough: Share = 0.95
     plugin: str = ""
     pairs: bool = False
+    aim: Share = 0.0
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -106,6 +108,11 @@ class Policy:
             raise ValueError(f"name {self.name!r} is unknown; valid: {', '.join(POLICIES)}")
         if self.about and self.name != "information":
             raise ValueError('"about" goes with the policy "information" alone')
+        if self.aim and self.name not in ("variance", "information"):
+            raise ValueError(
+                f"the policy {self.name!r} weighs no instances; aim goes with variance and "
+                "information"
+            )
         if self.generate and self.name not in ("variance", "information"):
             raise ValueError(
                 f"the policy {self.name!r} asks for no instances; generate goes with "

@@ -17,6 +17,7 @@ from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
 from animalcat.layouts.adaptive.selectors import (
+    Aimed,
     Best,
     Branch,
     CoolDown,
@@ -570,6 +571,8 @@ def _criterion(policy: Policy) -> Criterion:
             return Threshold()  # a distance, which a shorter episode does not improve
         case _:
             criterion = VarianceDrop()
+    if policy.aim:
+        criterion = Aimed(criterion, policy.aim)
     return PerSecond(criterion) if policy.per_second else criterion
 
 

@@ -35,6 +35,10 @@ REST: Final = 0.35
 """Greatest share of such choices that is left to all other instances. With 0.2, intervals of the
 whole battery's success rate were wider (docs/research/adaptive.md)."""
 
+AIM_WIDTH: Final = 0.15
+"""Difference to the aimed success rate at which an instance is worth 0.61 of what it tells. The
+sharpness of a policy narrows it."""
+
 SETTLED: Final = 0.1
 """Standard deviation of the agent's determinism at which it is known well enough."""
 
@@ -163,6 +167,29 @@ class Threshold:
         margins = (context.scores.mean - context.bank.demands) / spans
         hardest = np.fmin.reduce(margins, axis=1, initial=np.inf)
         return -np.minimum(np.abs(hardest), 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Aimed:
+    """The worth by another criterion, which is at least 0, where success is as likely as wanted.
+
+    The worth falls off as a normal density does in the difference to the aim: agents whom failures
+    discourage are given what they mostly pass, and of that what tells most. Eggen and Verschoor
+    (2006) take items whose information is greatest at such a rate, for one ability; here it is the
+    rate that the posterior predicts, so that any layout can be aimed.
+
+    Attributes:
+        criterion: The other criterion.
+        aim: Probability of success that is aimed at.
+    """
+
+    criterion: Criterion
+    aim: float
+
+    def worth(self, context: SelectionContext) -> Floats:
+        """The worth of each instance, (instances,)."""
+        off = (context.scores.predicted - self.aim) / AIM_WIDTH
+        return self.criterion.worth(context) * np.exp(-0.5 * off**2)
 
 
 @dataclass(frozen=True, slots=True)

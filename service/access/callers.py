@@ -34,6 +34,11 @@ class Role(StrEnum):
         """The role with its article."""
         return f"{'an' if self.value[0] in 'aeiou' else 'a'} {self.value}"
 
+    @property
+    def reads(self) -> bool:
+        """Whether it may read what was measured, as all but agents may."""
+        return self is not Role.AGENT
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:

@@ -61,6 +61,10 @@ class Tickets:
         """Return what a command shows that works on the data directory."""
         return self._signed(LOCAL, LOCAL_DAYS)[0]
 
+    def key_for(self, purpose: str) -> bytes:
+        """Return a key that follows from this one, for another purpose."""
+        return hmac.digest(self._key, f"key for {purpose}".encode(), "sha256")
+
     def _signed(self, what: str, days: int) -> tuple[str, datetime]:
         ends = (self._clock() + timedelta(days=days)).replace(microsecond=0)
         said = f"{what}.{int(ends.timestamp())}"

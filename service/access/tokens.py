@@ -304,8 +304,16 @@ class Tokens:
         Raises:
             TokenError: The file cannot be read.
         """
+        return self.known(identity) is not None
+
+    def known(self, identity: str) -> Token | None:
+        """Return the token with this id; None if there is none that is still good.
+
+        Raises:
+            TokenError: The file cannot be read.
+        """
         token = self._read().get(identity)
-        return token is not None and not token.ended(self._clock())
+        return None if token is None or token.ended(self._clock()) else token
 
     def _read(self) -> dict[str, Token]:
         try:

@@ -64,14 +64,16 @@ class DirectoryLock:
             raise
         self.publish("")
 
-    def publish(self, address: str, local: str = "") -> None:
+    def publish(self, address: str, local: str = "", web: str = "") -> None:
         """Write into the lock file where the server listens.
 
         Args:
             address: Where it listens.
             local: Where commands of this machine reach it, if not there.
+            web: Address of its web pages; empty for none.
         """
-        said = Holder(address, os.getpid())._asdict() | ({"local": local} if local else {})
+        also = {"local": local, "web": web}
+        said = Holder(address, os.getpid())._asdict() | {k: v for k, v in also.items() if v}
         self._content = json.dumps(said).encode()
         self._write()
 
@@ -128,8 +130,17 @@ def local_address(data: Path) -> str:
 
     Empty where that is its own address, and where there is no server.
     """
+    return _published(data, "local")
+
+
+def web_address(data: Path) -> str:
+    """Return the address of the web pages of a data directory's server; empty for none."""
+    return _published(data, "web")
+
+
+def _published(data: Path, what: str) -> str:
     try:
-        return str(json.loads((data / LOCK_FILE).read_bytes()).get("local", ""))
+        return str(json.loads((data / LOCK_FILE).read_bytes()).get(what, ""))
     except (OSError, ValueError, AttributeError):
         return ""
 

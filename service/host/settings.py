@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError as SourceError
 
@@ -23,6 +24,7 @@ from animalcat.service.host.configuration import (
     sources,
 )
 
+_URL: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?(/[A-Za-z0-9._-]+)*", re.ASCII)
 WORKER_BYTES: Final = 512 * 1024 * 1024
 FIT_BYTES: Final = 1024 * 1024 * 1024
 """What a worker and a fitting process are counted with. Measured with their actors, on 23 November
@@ -176,6 +178,14 @@ class Settings(BaseSettings):
     """Seconds for which a server that gets SIGTERM lets open episodes be played to their end."""
     metrics: str = ""
     """Offer measurements to Prometheus at this port of this machine, or at HOST:PORT."""
+    web: str = ""
+    """Offer web pages, on which sessions are watched and steered, at this port of this machine, or
+    at HOST:PORT. 0 is any free port."""
+    web_url: str = ""
+    """The address under which browsers reach the web pages by way of a proxy, as in
+    https://lab.example.org/animalcat."""
+    web_proxies: str = ""
+    """Networks of the proxies whose X-Forwarded headers are believed, for example "10.0.0.0/8"."""
     traces: str = ""
     """Send a trace of each decision to this collector of OpenTelemetry (OTLP over HTTP), for
     example http://localhost:4318."""
@@ -234,10 +244,10 @@ class Settings(BaseSettings):
     """Networks, for example "10.0.0.0/8", in which frames may go between the workers of a cluster
     and agents without encryption. Agents need the same variable."""
 
-    @field_validator("direct_networks")
+    @field_validator("direct_networks", "web_proxies")
     @classmethod
-    def _are_networks(cls, value: str) -> str:
-        parse_networks(value)
+    def _are_networks(cls, value: str, info: ValidationInfo) -> str:
+        parse_networks(value, f"{PREFIX}{str(info.field_name).upper()}")
         return value
 
     @field_validator("host")
@@ -245,11 +255,21 @@ class Settings(BaseSettings):
     def _is_bare(cls, value: str) -> str:
         return value[1:-1] if value.startswith("[") and value.endswith("]") else value
 
-    @field_validator("metrics")
+    @field_validator("metrics", "web")
     @classmethod
-    def _is_port(cls, value: str) -> str:
+    def _is_port(cls, value: str, info: ValidationInfo) -> str:
         if value:
-            _host_and_port(value)
+            _host_and_port(value, str(info.field_name))
+        return value
+
+    @field_validator("web_url")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        value = value.rstrip("/")
+        if value and not _URL.fullmatch(value):
+            raise ValueError(
+                f"{PREFIX}WEB_URL={value}: give an address such as https://lab.example.org/animalcat"
+            )
         return value
 
     @property
@@ -266,6 +286,11 @@ class Settings(BaseSettings):
     def metrics_at(self) -> tuple[str, int]:
         """Host and port at which to offer measurements."""
         return _host_and_port(self.metrics)
+
+    @property
+    def web_at(self) -> tuple[str, int]:
+        """Host and port at which to offer the web pages."""
+        return _host_and_port(self.web, "web")
 
     @property
     def tls(self) -> bool:
@@ -289,7 +314,7 @@ class Settings(BaseSettings):
         return f"{host}:{self.port}"
 
 
-def _host_and_port(text: str) -> tuple[str, int]:
+def _host_and_port(text: str, name: str = "metrics") -> tuple[str, int]:
     """Parse a port, or a host and a port.
 
     Raises:
@@ -298,7 +323,7 @@ def _host_and_port(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not (port.isdecimal() and port.isascii()) or int(port) > 65535:
         raise ValueError(
-            f"{PREFIX}METRICS={text}: this is no port; give for example 9464 or 0.0.0.0:9464"
+            f"{PREFIX}{name.upper()}={text}: this is no port; give for example 9464 or 0.0.0.0:9464"
         )
     return host.strip("[]") or "127.0.0.1", int(port)
 
@@ -395,5 +420,7 @@ def check_tls(settings: Settings) -> None:
         raise ExposureError("give both --tls-certificate and --tls-key, or neither")
     if settings.self_signed and settings.tls_certificate is not None:
         raise ExposureError("give either --self-signed or a certificate of your own, not both")
+    if settings.web:
+        check_exposure(settings.web_at[0], credentials=settings.tls)
     if settings.client_ca is not None and not settings.tls:
         raise ExposureError("--client-ca goes with --self-signed or --tls-certificate")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.maps.moving import PANEL, Map
-from animalcat.service.person.web import WebReply, whole_number
+from animalcat.service.person.shows import Shown, whole_number
 from animalcat.service.recording.about import (
     NOTABLE,
     action_words,
@@ -27,7 +26,7 @@ from animalcat.service.recording.verify import other_motion, seen_again, stage
 from animalcat.wire import ended_by_from_proto, spec_from_proto
 
 _MARKS: Final = 200
-"""Most rewards that are marked on the time line; the state goes into a header."""
+"""Most rewards that are marked on the time line."""
 _WORDS: Final = 300
 """Most letters of a remark that are shown."""
 
@@ -98,7 +97,7 @@ class Replayed:
         self._thread.join()
         self._drawing.close()
 
-    def answer(self, name: str, body: Mapping[str, Any]) -> WebReply:
+    def answer(self, name: str, body: Mapping[str, Any]) -> Shown:
         """See `Show.answer`: of a step that is not drawn yet, the last one that is."""
         if name not in ("state", "frame"):
             raise ValueError(f"there is no call {name!r}; the calls are state, frame")
@@ -113,14 +112,13 @@ class Replayed:
             state |= self._about
         picture = self._pictures[shown]
         pixels = zlib.decompress(picture.camera) + zlib.decompress(picture.plan)
-        return WebReply(HTTPStatus.OK, state, pixels)
+        return Shown(state, pixels)
 
     def _state(self, number: int, drawn: int, last: int) -> dict[str, Any]:
         step = self._recording.steps[number]
         ended_by = ended_by_from_proto(step.ended_by)
         notes = " ".join(note.text for note in step.notes if note.text)
         return {
-            "mode": "replay",
             "step": number,
             "last": last,
             "drawn": drawn,

@@ -51,6 +51,7 @@ from animalcat.service.operations import Operations
 from animalcat.service.refusals import Refusals
 from animalcat.service.rpc.access import AccessCalls
 from animalcat.service.rpc.batteries import Batteries
+from animalcat.service.rpc.calls import Calls
 from animalcat.service.rpc.campaigns import Campaigns
 from animalcat.service.rpc.episodes import Episodes
 from animalcat.service.rpc.gateway import Gateway
@@ -140,6 +141,7 @@ class RunningServer(NamedTuple):
         standing: How it is.
         certificates: Those that it shows.
         audit: Its audit log.
+        link: Address of its web pages, with a ticket that lets one browser in; empty for none.
     """
 
     address: str
@@ -148,6 +150,7 @@ class RunningServer(NamedTuple):
     standing: Standing
     certificates: ServerCertificates
     audit: Audit
+    link: str = ""
 
 
 def utc_now() -> datetime:
@@ -350,7 +353,7 @@ async def create_server(
         open_door = standing.door = OpenDoor(settings.open_to_machine)
         tasks: list[asyncio.Task[None]] = []
         doors: list[grpc.aio.Server] = []
-        stack = ExitStack()
+        stack, opened = ExitStack(), AsyncExitStack()
         local = LocalAddress()
         try:
             stack.enter_context(traced(settings.traces))
@@ -389,13 +392,23 @@ async def create_server(
                 await door.start()
             local.publish()
             await inside.conductors.resume()
+            link = web = ""
+            if settings.web:
+                from animalcat.service.web.serving import offered  # which only then is needed
+
+                calls = Calls(inside.limits, inside.gate, note_refusal)
+                opened.push_async_callback(calls.close)
+                for add, servicer in servicers:
+                    add(servicer, calls)
+                pages = await opened.enter_async_context(offered(inside, calls))
+                link, web = pages.link(), pages.url
             if metrics is not None:
                 offered = stack.enter_context(
                     metrics.served(*settings.metrics_at, engines, refusals, standing)
                 )
                 log.info("measurements are offered at port %d", offered)
             if lock is not None:
-                lock.publish(address, "" if settings.open_to_machine else local.address)
+                lock.publish(address, "" if settings.open_to_machine else local.address, web)
                 tasks.append(asyncio.create_task(_keep_lock(lock)))
             log.info("serving %s at %s", settings.home, address)
 
@@ -406,13 +419,14 @@ async def create_server(
 
             await audit.begin_server(version())
             try:
-                yield RunningServer(address, engines, drain, standing, certificates, audit)
+                yield RunningServer(address, engines, drain, standing, certificates, audit, link)
             finally:
                 audit.tell(STOPPED, "")
         finally:
             log.info("stopping: agents are let go, and what is open is stored")
             for task in tasks:
                 task.cancel()
+            await opened.aclose()
             await inside.stop()
             await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
             local.close()
@@ -469,7 +483,7 @@ async def _keep_lock(lock: DirectoryLock) -> None:
 
 async def serve(
     settings: Settings,
-    ready: Callable[[str], None],
+    ready: Callable[[str, str], None],
     *,
     with_stdin: bool = False,
     reread: Callable[[], Settings] | None = None,
@@ -482,7 +496,8 @@ async def serve(
 
     Args:
         settings: As for `create_server`.
-        ready: Called with the address once calls are answered.
+        ready: Called with the address, and the link to the web pages (empty for none), once calls
+            are answered.
         with_stdin: Whether to stop also when standard input ends, that is, when the process at its
             other end does.
         reread: Reads the settings again; None where they stay as they are.
@@ -534,7 +549,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGHUP, hang_up)
         readiness = server.standing.readiness
         feeding = asyncio.create_task(supervisor.feed(lambda: readiness.answers))
-        ready(server.address)
+        ready(server.address, server.link)
         supervisor.ready(server.address)
         await stop.wait()
         supervisor.stopping()

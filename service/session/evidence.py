@@ -100,6 +100,8 @@ class Evidence:
         self._seconds = 0.0
         self._practised = self._successes = 0
         self._faults: Counter[str] = Counter()
+        self._replaces = session.spec.replace_voids
+        self._shown: set[str] = set()
         for episode in attempts:
             self.begin(episode)
             self.end(episode)
@@ -191,8 +193,13 @@ class Evidence:
 
     @property
     def set_aside(self) -> set[str]:
-        """Names of the instances whose backend failed too often."""
-        return {name for name, count in self._faults.items() if count >= MAX_FAULTS}
+        """Names of the instances whose backend failed too often, or that are not shown again."""
+        return self._shown | {name for name, count in self._faults.items() if count >= MAX_FAULTS}
+
+    def replaces(self, episode: Episode) -> bool:
+        """Whether another instance is played after an attempt, which its agent remembers."""
+        unseen = episode.kind in (Cause.WITHDREW, Cause.DISMISSED)
+        return self._replaces and not episode.settled and not unseen
 
     @property
     def backend_fails(self) -> bool:
@@ -246,6 +253,8 @@ class Evidence:
                 self._successes += episode.outcome is Outcome.SUCCESS
         elif episode.backend_fault:
             self._faults[episode.decision.instance] += 1
+        if self.replaces(episode):
+            self._shown.add(episode.instance)
 
     def drop(self, number: int) -> None:
         """Note that this number is no longer played, even if its end could not be stored."""

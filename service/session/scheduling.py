@@ -217,6 +217,8 @@ class Schedule:
                 self._starved = 0
             if episode.backend_fault:
                 await self._set_aside_after_fault(episode)
+            elif self.evidence.replaces(episode):
+                await self.evidence.exclude(episode.instance)
             with span("learn"):
                 await self.evidence.take_in_due()
                 self._record.show(await self.evidence.progress())

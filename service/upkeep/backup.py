@@ -33,8 +33,9 @@ from animalcat.service.upkeep.bundle import (
 )
 from animalcat.service.upkeep.place import DataError, Place, Tell, insist_on_room, said, silent
 
-OTHERS: Final = (ACCESS, "calibrations", "outcomes", "profiles")
-"""Folders of a data directory that belong to no session: keys, calibrated layouts, tables."""
+OTHERS: Final = (ACCESS, "calibrations", "outcomes", "profiles", "studies")
+"""Folders of a data directory that belong to no session: keys, calibrated layouts, tables, and who
+took part in studies."""
 _TRIES: Final = 5
 """How often rows are read again because sessions were deleted while their files were copied."""
 

@@ -251,7 +251,7 @@ def test_a_server_that_dies_is_said_to_be_lost(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from animalcat.service.rpc.server import serve\n"
         "from animalcat.service.host.settings import Settings\n"
-        "ready = lambda address: print(address, flush=True)\n"
+        "ready = lambda address, link: print(address, flush=True)\n"
         "asyncio.run(serve(Settings(home=Path(sys.argv[1]), port=0), ready))\n"
     )
     process = subprocess.Popen(

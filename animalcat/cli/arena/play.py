@@ -14,24 +14,17 @@ from typing import Final
 
 import typer
 
-from animalcat import names
 from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.cli.shared.output import MISSING, fail
 from animalcat.cli.shared.page import serve_page
 from animalcat.service.host.settings import Settings
-from animalcat.service.person import Game, WebGame
-from animalcat.service.person.recordings import SESSION_PREFIX
+from animalcat.service.person import Game, GameShow
 from animalcat.service.person.terminal import play_in_terminal
+from animalcat.service.web.playing import person_session, playing_alone
 
 _KEY: Final = re.compile(r"\x1b\[[A-D]|.", re.DOTALL)
-
-
-def session_id(instance: str, now: datetime) -> str:
-    """Id of a person's session: the arena's name and the time, to the second."""
-    stamp = now.strftime("%Y%m%d-%H%M%S")
-    return f"{SESSION_PREFIX}{names.to_component(instance)[:70]}-{stamp}"
 
 
 def play_arena(
@@ -64,7 +57,7 @@ def play_arena(
         now: The time, for the session's name.
     """
     home = (Settings().home if data is None else data).absolute()
-    session = session_id(title, now)
+    session = person_session(title, now)
     (instance, arena), *others = arenas
     side = min(resolution, _fitting()) if terminal else resolution
 
@@ -85,7 +78,8 @@ def play_arena(
         if terminal:
             _in_terminal(game)
         else:
-            serve_page(lambda: WebGame(game()), "play", port, browser)
+            show = GameShow(game())  # what cannot be built is said before the page is opened
+            serve_page(playing_alone(lambda: show, title), "play", port, browser)
     except ArenaError as error:
         fail(f"{title}: {error}")
     except OSError as error:

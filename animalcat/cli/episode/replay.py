@@ -141,13 +141,11 @@ def _watch(source: Source, page: Page, resolution: int, backend: str) -> None:
     """Show an episode on a page until the person presses Ctrl-C."""
     from animalcat.cli.shared.page import serve_page
     from animalcat.service.person.replaying import Replayed
+    from animalcat.service.web.filming import film_alone
 
-    serve_page(
-        lambda: Replayed(source.recording, source.label, resolution, backend),
-        "watch",
-        page.port,
-        page.browser,
-    )
+    # What cannot be played is said before the page is opened.
+    show = Replayed(source.recording, source.label, resolution, backend)
+    serve_page(film_alone(lambda: show, source.label), "watch", page.port, page.browser)
 
 
 def _summary(source: Source) -> dict[str, Any]:

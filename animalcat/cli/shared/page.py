@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 import webbrowser
-from collections.abc import Callable
 
 import typer
 
-from animalcat.service.person.web import PageServer, Show
+from animalcat.service.web.application import MakePart
+from animalcat.service.web.serving import shown
 
 
-def serve_page(show: Callable[[], Show], verb: str, port: int, browser: bool) -> None:
+def serve_page(part: MakePart, verb: str, port: int, browser: bool) -> None:
     """Show something on a page until the person presses Ctrl-C.
 
     Args:
-        show: Makes what is shown.
+        part: What is shown.
         verb: What the person does there, for the line that names the address.
         port: Port of the page; 0 is any free one.
         browser: Open a browser.
 
     Raises:
         OSError: The port is taken.
-        ArenaError: The arena cannot be built.
     """
-    server = PageServer(show, secrets.token_urlsafe(24), port)
-    try:
-        typer.echo(f"{verb} at {server.url}\nCtrl-C ends")
+    with shown([part], port) as pages:
+        link = pages.link()
+        typer.echo(f"{verb} at {link}\nCtrl-C ends")
         if browser:
-            open_page(server.url)
+            open_page(link)
         with contextlib.suppress(KeyboardInterrupt):
-            server.serve()
-    finally:
-        server.close()
+            pages.serve()
 
 
 def open_page(url: str) -> None:

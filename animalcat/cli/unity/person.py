@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable
-from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,12 +11,13 @@ from animalcat.arena_configs.builds import Build, config_in
 from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.sequence import merged
-from animalcat.cli.arena.play import session_id
 from animalcat.cli.shared.page import open_page
 from animalcat.envs.gym import NAVIGATION
 from animalcat.envs.mlagents.source import SourceOver
 from animalcat.service.host.settings import Settings
-from animalcat.service.person import Game, PageServer, WebGame
+from animalcat.service.person import Game, GameShow
+from animalcat.service.web.playing import person_session, playing_alone
+from animalcat.service.web.serving import shown
 
 if TYPE_CHECKING:
     from typing import Never
@@ -65,10 +64,10 @@ class PersonSource:
             SourceOver: The client is gone.
         """
         arena = merged(config_in(self._config, self._build))
-        session = session_id("animalcat-unity", datetime.now().astimezone())
+        session = person_session("animalcat-unity", datetime.now().astimezone())
         home, draws = Settings().home.absolute(), UnityDraws(self._seed, self._build)
 
-        def show() -> WebGame:
+        def show() -> GameShow:
             game = Game(
                 arena,
                 self._seed,
@@ -78,13 +77,14 @@ class PersonSource:
                 build=self._build,
                 draws=draws,
             )
-            return WebGame(game)
+            return GameShow(game)
 
-        with closing(PageServer(show, secrets.token_urlsafe(24))) as page:
-            logger.info("play at %s", page.url)
-            open_page(page.url)
-            self._on_gone(page.stop)
-            page.serve()
+        with shown([playing_alone(show)]) as pages:
+            link = pages.link()
+            logger.info("play at %s", link)
+            open_page(link)
+            self._on_gone(pages.stop)
+            pages.serve()
         raise SourceOver("the client has gone, so the page is closed")
 
     def restart(self) -> ScheduledStep:

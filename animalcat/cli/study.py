@@ -1,0 +1,346 @@
+"""`animalcat study`: check, run, follow, export and rehearse studies with people."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from animalcat.cli.shared.output import (
+    BAD_INPUT,
+    UNREACHABLE,
+    fail,
+    print_json,
+    print_rows,
+)
+from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, timestamp
+from animalcat.errors import AnimalcatError
+from animalcat.service.host.private import server_for
+from animalcat.service.study.file import Study, StudyFileError, read_study
+from animalcat.service.study.store import (
+    STUDIES,
+    StudyError,
+    StudyStore,
+    kept_study,
+    tombstones,
+)
+from animalcat.service.web.serving import Pages
+
+app = typer.Typer(
+    help="Check, run, follow, export and rehearse studies with people.", no_args_is_help=True
+)
+
+File = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study file.")]
+Name = Annotated[str, typer.Argument(metavar="STUDY", help="The study's id.")]
+
+
+def _read(file: Path) -> Study:
+    try:
+        return read_study(file)
+    except StudyFileError as error:
+        fail(str(error), BAD_INPUT)
+
+
+def _kept(data: Path | None, name: str) -> tuple[Path, Study]:
+    home = data_folder(data)
+    try:
+        return home, kept_study(home, name)
+    except StudyError as error:
+        fail(str(error), BAD_INPUT)
+
+
+@app.command()
+def check(file: File, as_json: AsJson = False) -> None:
+    """Say what a study file means, or what is wrong with it."""
+    study = _read(file)
+    told: dict[str, Any] = {
+        "study": study.study,
+        "title": study.title,
+        "digest": study.digest,
+        "consent": {"version": study.consent.version, "sha256": study.consent.digest},
+        "who": study.who.by,
+        "codes": len(study.who.codes),
+        "visits": study.who.visits,
+        "conditions": {c.name: c.weight for c in study.conditions},
+        "steps": _steps(study),
+    }
+    if as_json:
+        print_json(told)
+        return
+    typer.echo(f"{study.title} ({study.study}), consent {study.consent.version}")
+    for k, step in enumerate(told["steps"], 1):
+        typer.echo(f"{k:3}. {step}")
+    for condition in study.conditions:
+        typer.echo(f"condition {condition.name}, weight {condition.weight:g}")
+
+
+def _steps(study: Study) -> list[str]:
+    """What participants go through, a line each."""
+    steps = [f"consent, with {len(study.consent.ask)} statements to tick", "check of the device"]
+    steps += [f"instructions, page {k}" for k in range(1, len(study.instructions) + 1)]
+    if study.understanding is not None:
+        asked = len(study.understanding.questions)
+        steps.append(f"{asked} questions, {study.understanding.tries} tries")
+    if study.practice is not None:
+        one = study.practice
+        steps.append(
+            f"practice until {one.passes} of the last {one.of} are passed, at most {one.most}"
+        )
+    said = ", ".join(f"{k} {v}" for k, v in study.play.options.items())
+    steps.append(f"rounds of the battery {study.play.battery}{': ' if said else ''}{said}")
+    blocks = study.blocks
+    limits = [f"{blocks.trials} rounds"] if blocks.trials else []
+    limits += [f"{blocks.minutes:g} minutes"] if blocks.minutes else []
+    if limits:
+        steps[-1] += f"; a break after {' or '.join(limits)}"
+    steps.append("debriefing")
+    done = study.completion.done
+    steps.append(f"the end{', with a link or code' if done.link or done.code else ''}")
+    return steps
+
+
+@app.command()
+def run(
+    file: File,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Listen at this address.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Port; 0: any free one.")
+    ] = 0,
+    url: Annotated[
+        str,
+        typer.Option(
+            "--url",
+            metavar="URL",
+            help="The public address, where a proxy that speaks HTTPS stands before it.",
+        ),
+    ] = "",
+    proxies: Annotated[
+        str,
+        typer.Option(
+            "--proxies",
+            metavar="NETWORKS",
+            help="Networks of proxies whose X-Forwarded headers are believed, as 10.0.0.0/8.",
+        ),
+    ] = "",
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a study until Ctrl-C: participants come by the link that is printed.
+
+    Their sessions are played by the server that works on the data directory, or by one that ends
+    with this command. Whoever was there when it ended goes on when it runs again.
+    """
+    from animalcat.service.study.running import Where, link_of, run_study
+
+    study, home = _read(file), data_folder(data)
+    if host not in ("127.0.0.1", "localhost", "::1") and not url.startswith("https://"):
+        fail(
+            f"--host {host} can be reached from elsewhere, and what people do would cross the "
+            "network in the clear: put a proxy that speaks HTTPS before it, and name its address "
+            "with --url https://..."
+        )
+
+    def ready(pages: Pages) -> None:
+        link = link_of(study, pages.url)
+        monitor = pages.link(f"/study/{study.study}/monitor")
+        if as_json:
+            typer.echo(json.dumps({"link": link, "monitor": monitor}))
+        else:
+            typer.echo(f"participants come by  {link}")
+            typer.echo(f"who is where          {monitor}")
+        sys.stdout.flush()
+
+    try:
+        with server_for(None, home) as address:
+            asyncio.run(run_study(study, home, address, Where(host, port, url, proxies), ready))
+    except StudyError as error:
+        fail(str(error), BAD_INPUT)
+    except AnimalcatError as error:
+        fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
+    except OSError as error:
+        fail(f"{error.filename or home}: {error.strerror or error}", UNREACHABLE)
+
+
+@app.command("list")
+def list_(
+    name: Annotated[
+        str, typer.Argument(metavar="[STUDY]", help="Its participants; without it all studies.")
+    ] = "",
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List studies, or who of a study's participants is where."""
+    home = data_folder(data)
+    if not name:
+        rows: list[dict[str, Any]] = []
+        for folder in sorted((home / STUDIES).glob("*/versions")):
+            _, study = _kept(data, folder.parent.name)
+            people = StudyStore(home, study).participants()
+            rows.append(
+                {
+                    "study": study.study,
+                    "title": study.title,
+                    "participants": len(people),
+                    "done": sum(p.stage == "done" for p in people),
+                    "withdrawn": len({stone.person for stone in tombstones(folder.parent)}),
+                }
+            )
+        print_rows(rows, ("study", "title", "participants", "done", "withdrawn"), as_json=as_json)
+        return
+    home, study = _kept(data, name)
+    rows = [
+        {
+            "participant": p.id,
+            "condition": p.condition,
+            "stage": str(p.stage),
+            "practised": len(p.practised),
+            "rounds": p.trials,
+            "passed": p.passed,
+            "came": timestamp(p.arrived),
+            "last": timestamp(p.changed),
+            "session": p.sessions.get("play", ""),
+            "why": p.why,
+        }
+        for p in StudyStore(home, study).participants()
+    ]
+    shown = ("participant", "condition", "stage", "rounds", "passed", "last")
+    print_rows(rows, shown, as_json=as_json)
+
+
+@app.command()
+def withdraw(
+    name: Name,
+    person: Annotated[
+        str,
+        typer.Argument(
+            metavar="PERSON",
+            help="A participant or person of the study, a code, or a PROLIFIC_PID.",
+        ),
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Erase a person: trials, recordings, profile and identity. A dated tombstone stays."""
+    from animalcat.service.study.running import withdraw_person
+
+    home, study = _kept(data, name)
+    if not yes:
+        typer.confirm(f"Erase all of {person} in {study.study} for good?", abort=True)
+    try:
+        with server_for(None, home) as address:
+            sessions = asyncio.run(withdraw_person(address, home, study, person))
+    except StudyError as error:
+        fail(str(error), BAD_INPUT)
+    except AnimalcatError as error:
+        fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
+    if as_json:
+        print_json({"study": study.study, "sessions": sessions})
+        return
+    typer.echo(
+        f"erased, with {sessions} sessions. Exports and backups that were made before still hold "
+        "them; docs/studies.md says what to do about those"
+    )
+
+
+@app.command()
+def export(
+    name: Name,
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is empty or new.")],
+    recordings: Annotated[
+        bool, typer.Option("--recordings/--no-recordings", help="Copy the recordings too.")
+    ] = True,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a study as rows of jsPsych in a Psych-DS folder, beside profiles and recordings."""
+    from animalcat.service.study.export import export_study
+
+    home, study = _kept(data, name)
+    try:
+        with client_for(server, home) as client:
+            written = client.run(export_study(client.aio, home, study, to, recordings=recordings))
+    except (StudyError, FileExistsError) as error:
+        fail(str(error), BAD_INPUT)
+    except OSError as error:
+        fail(f"{error.filename or to}: {error.strerror or error}", UNREACHABLE)
+    if as_json:
+        print_json({"folder": str(to), **written})
+        return
+    typer.echo(f"{', '.join(f'{number} {what}' for what, number in written.items())} -> {to}")
+
+
+@app.command()
+def rehearse(
+    file: File,
+    people: Annotated[
+        int,
+        typer.Option("--people", metavar="NUMBER", min=1, help="So many for each condition."),
+    ] = 20,
+    leave: Annotated[
+        float,
+        typer.Option(
+            "--leave",
+            metavar="SHARE",
+            min=0.0,
+            max=0.5,
+            help="The chance that somebody leaves for good within a minute, as you assume it.",
+        ),
+    ] = 0.01,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="NUMBER", min=0, help="The seed of all chance.")
+    ] = 0,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what to expect before anybody is paid: minutes, precision and dropouts.
+
+    Simulated people go through the study by the same rules as real ones. They are drawn from the
+    layout's prior. A round that is passed takes half of its time limit, one that fails all of it.
+    """
+    from animalcat.lab.received import received
+    from animalcat.service.errors import ServiceError
+    from animalcat.service.study.rehearsal import rehearse as let_go
+    from animalcat.service.study.rehearsal import told
+
+    study = _read(file)
+    with client_for(server, data_folder(data)) as client, progress("rehearsing") as tell:
+        try:
+            found = told(
+                let_go(
+                    study,
+                    lambda name: received(client, name),
+                    people,
+                    leave,
+                    seed,
+                    lambda done, total: tell("simulated people take part", done, total),
+                )
+            )
+        except (ServiceError, ValueError) as error:
+            fail(str(error), BAD_INPUT)
+    if as_json:
+        print_json(found)
+        return
+    for name, row in found.items():
+        low, middle, high = row["minutes"] or ("-",) * 3
+        few, some, many = row["rounds"] or ("-",) * 3
+        typer.echo(f"{f'condition {name}: ' if name else ''}{row['people']} simulated people")
+        typer.echo(
+            f"  ends     {row['done']:.0%} finish, {row['left']:.0%} leave, "
+            f"{row['screened']:.0%} are screened out"
+        )
+        typer.echo(f"  minutes  {middle} (80 %: {low} to {high}), of those who finish")
+        typer.echo(f"  rounds   {some} (80 %: {few} to {many})")
+        if row["passed"] is not None:
+            typer.echo(f"  passed   {row['passed']:.0%} of the rounds that count")
+        for node, share in row["known"].items():
+            typer.echo(f"  known    {node}: {share:.0%} of what was not known before")

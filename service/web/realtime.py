@@ -1,0 +1,290 @@
+"""Plays in real time with whoever looks: an even beat, the keys that are held, and when all was.
+
+The server beats and sends a frame for each decision. The browser tells at once which keys go down
+and up, and when it got and painted each frame, by its own clock; it measures how that differs from
+the server's. What is played is no matter here: `play` is given what takes a decision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+import time
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+AHEAD: Final = 50
+"""Most frames that the browser may be behind; the beat waits for it then."""
+MOST_KEPT: Final = 20_000
+"""Most frames of which the times are kept: 20 minutes at the usual beat."""
+MOVES: Final[Mapping[str, int]] = {"ahead": 3, "back": 6}
+TURNS: Final[Mapping[str, int]] = {"right": 1, "left": 2}
+"""What keys add to an action, 3 x move + turn; both of a kind at once do nothing."""
+_LENGTH: Final = struct.Struct("<I")
+
+
+class Frame(NamedTuple):
+    """What is shown of a moment.
+
+    Attributes:
+        pixels: The picture, three bytes a pixel in row order; the state says its size.
+        state: What the page shows beside it, as JSON has it.
+        over: Whether no decision may follow.
+    """
+
+    pixels: bytes
+    state: Mapping[str, Any]
+    over: bool
+
+
+class Decision(NamedTuple):
+    """What is held when a decision is due.
+
+    Attributes:
+        action: The action, 0 to 8.
+        key: When the last key went down or up that is new in it, in ms of the browser's clock;
+            None where nothing is new.
+    """
+
+    action: int
+    key: float | None
+
+
+@dataclass(slots=True)
+class Timing:
+    """When a frame was, in seconds of the server's clock; the browser's times are in ms of its own.
+
+    Attributes:
+        number: Number of the frame on this socket, from 0.
+        due: When its decision was due.
+        sent: When it went out.
+        action: The action that led to it; None at the first one.
+        key: See `Decision`.
+        received: When the browser had it.
+        painted: When the browser had painted it; None where the page was not to be seen.
+        offset: What to add to the browser's time to get the server's, in ms.
+        round_trip: Duration of the fastest of the last questions for the time and back, in ms.
+    """
+
+    number: int
+    due: float
+    sent: float
+    action: int | None
+    key: float | None
+    received: float | None = None
+    painted: float | None = None
+    offset: float | None = None
+    round_trip: float | None = None
+
+    @property
+    def travelled(self) -> float | None:
+        """Seconds from when it was due until the browser had it."""
+        return self._after(self.received)
+
+    @property
+    def paint_delay(self) -> float | None:
+        """Seconds from when it was due until it was painted."""
+        return self._after(self.painted)
+
+    @property
+    def key_delay(self) -> float | None:
+        """Seconds from the key to the paint, on the browser's clock alone."""
+        if self.key is None or self.painted is None:
+            return None
+        return (self.painted - self.key) / 1000.0
+
+    def _after(self, browser: float | None) -> float | None:
+        if browser is None or self.offset is None:
+            return None
+        return (browser + self.offset) / 1000.0 - self.due
+
+
+class Screen:
+    """A browser at the other end of a socket.
+
+    Attributes:
+        timings: When each frame was, oldest first.
+        running: Whether the person lets time pass.
+        hidden: How often the page was not to be seen, or had lost its keys.
+        heard: When it last told anything; a page that is there does so each second.
+    """
+
+    def __init__(self, socket: WebSocket, clock: Callable[[], float] = time.monotonic) -> None:
+        """Use a socket that was accepted.
+
+        Args:
+            socket: The socket.
+            clock: Returns seconds.
+        """
+        self.clock = clock
+        self.timings: list[Timing] = []
+        self.running = False
+        self.hidden = 0
+        self.heard = clock()
+        self._socket = socket
+        self._held = set[str]()
+        self._tapped = set[str]()
+        self._key: float | None = None
+        self._seen = -1
+        self._said: asyncio.Queue[dict[str, Any]] = asyncio.Queue(100)
+        self._changed = asyncio.Event()
+        client = socket.client
+        self._near = client is not None and client.host in ("127.0.0.1", "::1", "testclient")
+
+    def decide(self) -> Decision:
+        """Return what is held now, or was pressed since the last time: a short tap counts too."""
+        on = self._held | self._tapped
+        action = sum(
+            next(iter(amounts)) if len(amounts) == 1 else 0
+            for kind in (MOVES, TURNS)
+            for amounts in [{kind[name] for name in on & kind.keys()}]
+        )
+        self._tapped.clear()
+        key, self._key = self._key, None
+        return Decision(action, key)
+
+    async def show(self, frame: Frame, due: float, decision: Decision | None) -> None:
+        """Send a frame.
+
+        Args:
+            frame: The frame.
+            due: When it was due.
+            decision: What led to it; None for the first one.
+        """
+        number = len(self.timings)
+        while number - self._seen > AHEAD:  # it is slow, or its network is: time waits for it
+            self._changed.clear()
+            await self._changed.wait()
+        data = frame.pixels if self._near else zlib.compress(frame.pixels, 1)
+        sent = self.clock()
+        head = {**frame.state, "number": number, "packed": not self._near, "sent": 1000.0 * sent}
+        text = json.dumps(head).encode()
+        action, key = (None, None) if decision is None else decision
+        self.timings.append(Timing(number, due, sent, action, key))
+        if len(self.timings) > MOST_KEPT:
+            raise WebSocketDisconnect(1009, "it goes on for too long")
+        await self._socket.send_bytes(_LENGTH.pack(len(text)) + text + data)
+
+    async def tell(self, **said: Any) -> None:
+        """Send words instead of a frame; the page's `onTold` is given them."""
+        await self._socket.send_text(json.dumps(said))
+
+    async def asked(self, until: float | None = None) -> dict[str, Any] | None:
+        """Wait for what the person asks for, such as {"do": "restart"}; None if nothing by then."""
+        try:
+            left = None if until is None else max(0.0, until - self.clock())
+            return await asyncio.wait_for(self._said.get(), left)
+        except TimeoutError:
+            return None
+
+    async def listen(self) -> None:
+        """Take in what the browser tells, until it has gone.
+
+        Raises:
+            WebSocketDisconnect: It has gone, or talks nonsense.
+        """
+        while True:
+            text = await self._socket.receive_text()
+            self.heard = self.clock()
+            try:
+                said = json.loads(text)
+                await self._take(said)
+            except (AttributeError, TypeError, ValueError, KeyError, IndexError, RecursionError):
+                raise WebSocketDisconnect(1003, "nonsense") from None
+
+    async def _take(self, said: dict[str, Any]) -> None:
+        if "clock" in said:
+            await self.tell(clock=float(said["clock"]), server=1000.0 * self.clock())
+        elif "seen" in said:
+            timing = self.timings[int(said["seen"])]
+            timing.received, timing.painted = _ms(said, "received"), _ms(said, "painted")
+            timing.offset, timing.round_trip = _ms(said, "offset"), _ms(said, "round_trip")
+            self._seen = max(self._seen, timing.number)
+            self._changed.set()
+        elif "key" in said:
+            name = str(said["key"])
+            if name in MOVES or name in TURNS:
+                (self._held.add if said["down"] else self._held.discard)(name)
+                if said["down"]:
+                    self._tapped.add(name)
+                self._key = _ms(said, "at")
+        elif "hidden" in said:
+            self.hidden += 1
+            self._held.clear()
+        else:
+            with suppress(asyncio.QueueFull):
+                self._said.put_nowait(said)
+
+
+def _ms(said: Mapping[str, Any], field: str) -> float | None:
+    value = said.get(field)
+    return None if value is None else float(value)
+
+
+async def play(
+    screen: Screen,
+    first: Frame,
+    act: Callable[[int], Awaitable[Frame]],
+    restart: Callable[[], Awaitable[Frame]],
+    period: float,
+) -> None:
+    """Beat until the browser has gone; time passes only while the person lets it.
+
+    The page asks by {"do": "start"}, "pause" and "restart". A beat that is late puts off those
+    after it, so that a decision never lasts less than it should.
+
+    Args:
+        screen: The browser; `listen` has to run beside this.
+        first: What is shown first.
+        act: Takes a decision.
+        restart: Begins the next episode.
+        period: Seconds from one decision to the next.
+    """
+    frame, due = first, screen.clock()
+    await screen.show(frame, due, None)
+    while True:
+        asked = await screen.asked(due if screen.running else None)
+        if asked is None:
+            decision = screen.decide()
+            frame = await act(decision.action)
+            await screen.show(frame, due, decision)
+            due = max(due + period, screen.clock())
+            screen.running = screen.running and not frame.over
+        elif asked.get("do") == "restart":
+            screen.running = False
+            frame = await restart()
+            await screen.show(frame, screen.clock(), None)
+        elif asked.get("do") == "start" and not frame.over and not screen.running:
+            screen.running, due = True, screen.clock()
+        elif asked.get("do") == "pause":
+            screen.running = False
+
+
+async def with_screen(screen: Screen, work: Callable[[], Awaitable[None]]) -> BaseException | None:
+    """Do something with a browser for as long as it is there.
+
+    Args:
+        screen: The browser.
+        work: What is done with it; cancelled when the browser has gone.
+
+    Returns:
+        What the work failed with; None if the browser has gone, or the work was done.
+    """
+    listening = asyncio.ensure_future(screen.listen())
+    working = asyncio.ensure_future(work())
+    both = (listening, working)
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in both:
+            task.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
+    if working.cancelled() or isinstance(working.exception(), WebSocketDisconnect):
+        return None
+    return working.exception()

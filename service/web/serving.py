@@ -1,0 +1,239 @@
+"""Offers the pages: on the event loop of a server, or for as long as a command runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import uvicorn
+
+from animalcat.networks import parse_networks
+from animalcat.service.access.certificates import self_signed
+from animalcat.service.access.tokens import FOLDER
+from animalcat.service.web.application import ENTER, MakePart, create_app
+from animalcat.service.web.guard import Door, own_hosts
+from animalcat.service.web.parts import ALL
+from animalcat.service.web.site import Served, Site
+from animalcat.service.web.visits import UsedHere, UsedOnDisk, Visits
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from animalcat.service.host.settings import Settings
+    from animalcat.service.rpc.calls import Calls
+    from animalcat.service.rpc.server import Inside
+
+log = logging.getLogger(__name__)
+
+MOST_CONNECTIONS: Final = 1000
+"""Most connections of browsers at once; further ones are told to come again."""
+STOP_SECONDS: Final = 1
+"""Seconds that answers may still take when the server stops."""
+
+
+class Pages(NamedTuple):
+    """Pages that are offered.
+
+    Attributes:
+        url: Their address, without a slash at its end.
+        ticket: Makes a ticket that lets one browser in.
+        serve: Serves them until it is interrupted; for commands.
+        stop: Makes `serve` return, from any thread.
+    """
+
+    url: str
+    ticket: Callable[[], str]
+    serve: Callable[[], None] = lambda: None
+    stop: Callable[[], None] = lambda: None
+
+    def link(self, path: str = "") -> str:
+        """Return an address that lets one browser in, once.
+
+        Args:
+            path: The page that it leads to, such as "/sessions/mine-1a2b3c4d"; the first one if
+                empty.
+        """
+        then = f"?then={path}" if path else ""
+        return f"{self.url}{ENTER}{then}#{self.ticket()}"
+
+
+@asynccontextmanager
+async def offered(inside: Inside, calls: Calls) -> AsyncGenerator[Pages]:
+    """Offer the pages of a data directory for the duration of the block.
+
+    Args:
+        inside: What serves the directory.
+        calls: Answers the calls of this process.
+
+    Raises:
+        OSError: One cannot listen at the address of the settings; its file name says where.
+    """
+    settings = inside.settings
+    host, port = settings.web_at
+    listener = _listener(host, port)
+    gate = inside.gate
+    used = UsedOnDisk(settings.home / FOLDER)
+    visits = Visits(gate.tickets.key_for("web pages"), used, gate.tokens)
+    names = settings.host_names
+    door = Door(
+        own_hosts(host, listener.getsockname()[1], names),
+        settings.web_url,
+        settings.tls,
+        parse_networks(settings.web_proxies),
+    )
+    site = Site(visits, door, Served(settings, gate, calls, inside.engines))
+    async with _running(create_app(site, ALL), listener, site, settings):
+        yield Pages(_url(listener, door), visits.ticket)
+
+
+@contextmanager
+def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
+    """Make pages of a command, on this machine alone; `Pages.serve` serves them.
+
+    Args:
+        parts: What they show.
+        port: Their port; 0 for any free one.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    listener = _listener("127.0.0.1", port)
+    visits = Visits(secrets.token_bytes(32), UsedHere())
+    door = Door(own_hosts("127.0.0.1", listener.getsockname()[1]))
+    site = Site(visits, door)
+    app = create_app(site, parts)
+    loop = asyncio.new_event_loop()
+    ended = asyncio.Event()
+
+    async def serve() -> None:
+        async with _running(app, listener, site):
+            await ended.wait()
+
+    try:
+        yield Pages(
+            _url(listener, door),
+            visits.ticket,
+            lambda: loop.run_until_complete(serve()),
+            lambda: loop.call_soon_threadsafe(ended.set) and None,
+        )
+    finally:
+        site.stop()
+        loop.close()
+        listener.close()
+
+
+@asynccontextmanager
+async def shown_at(
+    parts: Sequence[MakePart],
+    visits: Visits,
+    address: tuple[str, int],
+    url: str = "",
+    proxies: str = "",
+) -> AsyncGenerator[Pages]:
+    """Offer pages of a command for the duration of the block, to other machines by a proxy.
+
+    Args:
+        parts: What they show.
+        visits: Who looks.
+        address: Host and port to listen at.
+        url: The public address without a slash at its end; empty where browsers come directly.
+        proxies: Networks of proxies whose headers are believed, with commas between.
+
+    Raises:
+        OSError: The port is taken; its file name says which.
+    """
+    listener = _listener(*address)
+    door = Door(
+        own_hosts(address[0], listener.getsockname()[1]), url, False, parse_networks(proxies)
+    )
+    site = Site(visits, door)
+    async with _running(create_app(site, parts), listener, site):
+        yield Pages(_url(listener, door), visits.ticket)
+
+
+class _Server(uvicorn.Server):
+    """One that leaves signals to whoever runs the event loop."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Capture none."""
+        yield
+
+
+@asynccontextmanager
+async def _running(
+    app: ASGIApp, listener: socket.socket, site: Site, settings: Settings | None = None
+) -> AsyncGenerator[None]:
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        date_header=False,
+        h11_max_incomplete_event_size=64 * 1024,
+        lifespan="off",
+        limit_concurrency=MOST_CONNECTIONS,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        timeout_keep_alive=30,
+        ws="websockets-sansio",
+        ws_max_size=64 * 1024,
+    )
+    config.load()
+    if settings is not None and settings.tls:
+        config.ssl = await asyncio.to_thread(_tls, settings)
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve([listener]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.005)
+    try:
+        yield
+    finally:
+        site.stop()
+        server.should_exit = True
+        await asyncio.gather(serving, return_exceptions=True)
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """Listen at an address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        error.filename = f"{host}:{port}"
+        raise
+    return listener
+
+
+def _url(listener: socket.socket, door: Door) -> str:
+    if door.url:
+        return door.url
+    name, port = listener.getsockname()[:2]
+    host = socket.gethostname() if name in ("0.0.0.0", "::") else str(name)
+    host = f"[{host}]" if ":" in host else host
+    return f"{'https' if door.secure else 'http'}://{host}:{port}"
+
+
+def _tls(settings: Settings) -> ssl.SSLContext:
+    """What the server shows of itself to browsers: the certificate that callers are shown."""
+    certificate, key = settings.tls_certificate, settings.tls_key
+    if settings.self_signed:
+        made = self_signed(settings.home, settings.host_names)
+        certificate, key = made.certificate, made.key
+    assert certificate is not None, "it was checked"
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    if settings.client_ca is not None:
+        context.load_verify_locations(settings.client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context

@@ -1,0 +1,236 @@
+"""What parts of the application are made of, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute
+
+from animalcat.client.async_client import AsyncClient
+from animalcat.errors import AnimalcatError
+from animalcat.service.access.callers import Caller
+from animalcat.service.web.guard import FORM_FIELD, Asked, Door, cookies_of
+from animalcat.service.web.visits import Visits
+
+if TYPE_CHECKING:
+    from animalcat.service.access.gate import Gate
+    from animalcat.service.host.settings import Settings
+    from animalcat.service.rpc.calls import Calls
+    from animalcat.service.session.engines import Engines
+
+HERE: Final = Path(__file__).parent
+_FORGED: Final = Markup('<input type="hidden" name="{}" value="{}">')
+VISIT: Final = "visit"
+"""The cookie of who was let in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The data directory whose server has the pages.
+
+    Attributes:
+        settings: How it is served.
+        gate: Says who may do what.
+        calls: Answers the calls of this process.
+        engines: The engines of its sessions.
+    """
+
+    settings: Settings
+    gate: Gate
+    calls: Calls
+    engines: Engines
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the pages.
+
+    Attributes:
+        routes: Its routes, for all of which `Guard` stands.
+        templates: The folder of its templates, which may extend `base.html.j2` and use its blocks;
+            None for that of this package.
+        bar: What it adds to the bar at the top: paths with their words.
+        static: A folder of files that are offered under `/static/NAME/`, with this name.
+        stop: Is called when the server stops, before connections are closed.
+    """
+
+    routes: Sequence[BaseRoute]
+    templates: Path | None = None
+    bar: Mapping[str, str] = field(default_factory=dict[str, str])
+    static: tuple[str, Path] | None = None
+    stop: Callable[[], None] = lambda: None
+
+
+class SignInNeeded(Exception):  # noqa: N818  not an error: the browser is led to where it enters
+    """Nobody knows who looks."""
+
+
+class Site:
+    """What all parts share.
+
+    Attributes:
+        visits: Who looks.
+        door: By which addresses browsers come.
+        served: The server of the data directory; None where a command shows one page alone.
+        bar: What stands in the bar at the top.
+        templates: All templates; every value is escaped, and names that nobody gave are errors.
+    """
+
+    def __init__(self, visits: Visits, door: Door, served: Served | None = None) -> None:
+        """Begin without parts; `create_app` adds them."""
+        self.visits = visits
+        self.door = door
+        self.served = served
+        self.bar: dict[str, str] = {}
+        self._stops: list[Callable[[], None]] = []
+        self._folders = [HERE / "templates"]
+        self.templates = Environment(
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+        )
+        self._load()
+
+    def add(self, part: Part) -> None:
+        """Take the templates and the bar of a part; its routes go into the application."""
+        self.bar |= part.bar
+        self._stops.append(part.stop)
+        if part.templates is not None:
+            self._folders.append(part.templates)
+            self._load()
+
+    def stop(self) -> None:
+        """End what parts keep open, such as streams; calling it twice is fine."""
+        while self._stops:
+            self._stops.pop()()
+
+    def _load(self) -> None:
+        self.templates.loader = ChoiceLoader([FileSystemLoader(f) for f in self._folders])
+
+    def asked(self, request: HTTPConnection) -> Asked:
+        """Return what the guard knows of a request."""
+        return request.state.asked
+
+    def path(self, request: HTTPConnection, path: str) -> str:
+        """Return the path of a page as the browser has to ask for it, behind a proxy too."""
+        return f"{self.asked(request).prefix}{path}"
+
+    def go(self, request: HTTPConnection, path: str) -> Response:
+        """Lead the browser to another page after a form was done."""
+        return RedirectResponse(self.path(request, path), HTTPStatus.SEE_OTHER)
+
+    def page(
+        self, request: HTTPConnection, name: str, code: int = HTTPStatus.OK, **values: Any
+    ) -> Response:
+        """Return a page.
+
+        Templates are given what is passed here, and: `at(path)` for links, `asset(name)` for files
+        of `static`, `forged` (the hidden field of every form), `bar`, `here` (the path of the
+        page) and `visitor` (the caller, or None).
+
+        Args:
+            request: What it answers.
+            name: Name of the template.
+            code: Status of the answer.
+            **values: What the template is given.
+        """
+        asked = self.asked(request)
+
+        def at(path: str) -> str:
+            return f"{asked.prefix}{path}"
+
+        def asset(name: str) -> str:
+            return at(f"/static/{name}")
+
+        shown = self.templates.get_template(name).render(
+            at=at,
+            asset=asset,
+            forgery=asked.forgery,
+            forged=_FORGED.format(FORM_FIELD, asked.forgery),
+            prefix=asked.prefix,
+            bar=self.bar,
+            here=request.url.path.removeprefix(asked.prefix),
+            visitor=self.known(request),
+            **values,
+        )
+        return HTMLResponse(shown, code)
+
+    def known(self, request: HTTPConnection) -> Caller | None:
+        """Return who looks; None if nobody knows."""
+        cookies = cookies_of(request.headers)
+        return self.visits.caller(cookies.get(f"animalcat-{VISIT}-{self.visits.mark}", ""))
+
+    def caller(self, request: HTTPConnection) -> Caller:
+        """Return who looks.
+
+        Raises:
+            SignInNeeded: Nobody knows.
+        """
+        caller = self.known(request)
+        if caller is None:
+            raise SignInNeeded
+        return caller
+
+    def client(self, request: HTTPConnection) -> AsyncClient:
+        """Return a client of the server with the rights of who looks.
+
+        Its calls go the way of those that come over the wire: the same table says who may do what,
+        the same limits hold, and the same audit log tells of them.
+
+        Raises:
+            SignInNeeded: Nobody knows who looks.
+        """
+        assert self.served is not None, "the part asks for a server"
+        calls: Any = self.served.calls.of(self.caller(request), self.asked(request).peer)
+        return AsyncClient("this server", calls)
+
+    async def check(self, request: HTTPConnection, method: str, *items: str) -> Caller:
+        """Check that who looks may make a call about things; for what no call of the wire shows.
+
+        Args:
+            request: Whose request it is.
+            method: Full name of the call of the wire that shows as much.
+            items: Resource names of the things.
+
+        Raises:
+            SignInNeeded: Nobody knows who looks.
+            ServiceError: It may not.
+        """
+        assert self.served is not None, "the part asks for a server"
+        caller, gate = self.caller(request), self.served.gate
+        rule = gate.admit(method, caller)
+        await gate.check(caller, rule.reach[caller.role], *items)
+        return caller
+
+
+def quoted(part: str) -> str:
+    """Return a part of a path as links have it."""
+    return quote(part, safe="")
+
+
+def status_of(error: AnimalcatError) -> int:
+    """Return the status of an answer that tells of an error."""
+    code = error.code or ""
+    if code.startswith("UNKNOWN") or code in ("INVALID_NAME", "NO_PROFILE"):
+        return HTTPStatus.NOT_FOUND
+    if code in ("FORBIDDEN", "BAD_TOKEN", "NO_TOKEN"):
+        return HTTPStatus.FORBIDDEN
+    if error.retry_seconds is not None:
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    return HTTPStatus.INTERNAL_SERVER_ERROR if code == "INTERNAL" else HTTPStatus.BAD_REQUEST
+
+
+def not_found(words: str) -> HTTPException:
+    """Return the error for what there is not."""
+    return HTTPException(HTTPStatus.NOT_FOUND, words)

@@ -1,0 +1,99 @@
+"""Runs what a page shows on a thread of its own, or in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from typing import Any, Final
+
+from animalcat.service.person.shows import Show, Shown
+
+NICE: Final = 5
+"""By how much a show in a process of its own gives way to what plays sessions."""
+
+
+class StageLostError(Exception):
+    """The process of a show has died."""
+
+
+class Stage:
+    """A show, and where it runs; used on one event loop only."""
+
+    def __init__(self, make: Callable[[], Show], *, apart: bool = False) -> None:
+        """Begin nothing yet.
+
+        Args:
+            make: Makes the show; to be pickled where it is to run apart.
+            apart: Whether it runs in a process of its own, so that it cannot take a server with it.
+        """
+        self._make = make
+        self._apart = apart
+        self._executor: Executor | None = None
+
+    async def call(self, name: str, body: Mapping[str, Any] | None = None) -> Shown:
+        """Ask the show for something; the first call makes it.
+
+        Raises:
+            StageLostError: Its process has died.
+            Exception: What the show raises.
+        """
+        first = self._executor is None
+        if self._executor is None:
+            context = multiprocessing.get_context("spawn")
+            self._executor = (
+                ProcessPoolExecutor(1, context, _settle) if self._apart else ThreadPoolExecutor(1)
+            )
+        loop = asyncio.get_running_loop()
+        try:
+            if first:
+                await loop.run_in_executor(self._executor, _open, id(self), self._make)
+            return await loop.run_in_executor(self._executor, _ask, id(self), name, body or {})
+        except BrokenProcessPool as error:
+            raise StageLostError("the process that shows this has died; load the page again") from (
+                error
+            )
+
+    def close(self) -> None:
+        """End the show; a later call begins anew."""
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            with suppress(BrokenProcessPool):
+                executor.submit(_close, id(self))
+            executor.shutdown(wait=not self._apart)
+
+
+_shows: Final[dict[int, Show]] = {}
+"""Shows of this process, by the stage that they are on."""
+
+
+def _settle() -> None:
+    """Give way to what matters more, and end with the server, however that ends."""
+    os.nice(NICE)
+    server = multiprocessing.parent_process()
+    assert server is not None, "another process has started it"
+
+    def watch() -> None:
+        server.join()
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _open(number: int, make: Callable[[], Show]) -> None:
+    _shows[number] = make()
+
+
+def _ask(number: int, name: str, body: Mapping[str, Any]) -> Shown:
+    return _shows[number].answer(name, body)
+
+
+def _close(number: int) -> None:
+    show = _shows.pop(number, None)
+    if show is not None:
+        show.close()

@@ -1,0 +1,171 @@
+"""Who looks at the pages: a one-time ticket lets a browser in, and a cookie keeps it in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from animalcat.service.access.callers import MACHINE, Caller, Role
+from animalcat.service.access.private_files import keep_owner, private_folder
+from animalcat.service.access.tokens import Tokens
+
+TICKET_SECONDS: Final = 15 * 60.0
+"""For how long a ticket lets in."""
+VISIT_SECONDS: Final = 12 * 3600.0
+"""For how long a browser stays in that a ticket or a token has let in."""
+USED: Final = "web-tickets"
+"""Folder beside the tokens with a file for each ticket that was used."""
+
+
+class Used(Protocol):
+    """Remembers which tickets were used."""
+
+    def use(self, number: str) -> bool:
+        """Use a ticket; False if it was used before."""
+        ...
+
+
+class UsedHere:
+    """Remembers them as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._used = set[str]()
+
+    def use(self, number: str) -> bool:
+        """See `Used`."""
+        first = number not in self._used
+        self._used.add(number)
+        return first
+
+
+class UsedOnDisk:
+    """Remembers them over restarts, and for all servers of a data directory."""
+
+    def __init__(self, folder: Path) -> None:
+        """Describe the folder.
+
+        Args:
+            folder: The folder of tokens.
+        """
+        self._folder = folder / USED
+
+    def use(self, number: str) -> bool:
+        """See `Used`."""
+        private_folder(self._folder)
+        for old in self._folder.iterdir():
+            if time.time() - old.stat().st_mtime > 2 * TICKET_SECONDS:
+                old.unlink(missing_ok=True)
+        mark = self._folder / hashlib.sha256(number.encode()).hexdigest()
+        try:
+            mark.touch(0o600, exist_ok=False)
+        except FileExistsError:
+            return False
+        keep_owner(mark)
+        return True
+
+
+class Visits:
+    """Signs tickets and cookies, and reads them; used on one event loop only.
+
+    Nothing of it is stored but which tickets were used, so a browser stays in when the server is
+    started again.
+    """
+
+    def __init__(
+        self,
+        key: bytes,
+        used: Used,
+        tokens: Tokens | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Begin.
+
+        Args:
+            key: Signs; a secret of the data directory.
+            used: Remembers which tickets were used.
+            tokens: The tokens of the server; None where there are none.
+            clock: Returns the seconds since 1970.
+        """
+        self._key = key
+        self._used = used
+        self._tokens = tokens
+        self._clock = clock
+        self.mark: Final = hashlib.sha256(b"mark" + key).hexdigest()[:8]
+
+    def ticket(self, who: str = "") -> str:
+        """Make a ticket that lets one browser in, once.
+
+        Args:
+            who: Id of the token as whose owner it is let in; empty for this machine's own user.
+        """
+        return self.sign("ticket", {"who": who, "number": secrets.token_hex(16)}, TICKET_SECONDS)
+
+    def redeem(self, ticket: str) -> Caller | None:
+        """Return whom a ticket lets in, and use it up; None if it is not good (any more)."""
+        said = self.read("ticket", ticket)
+        if said is None or not self._used.use(said["number"]):
+            return None
+        return MACHINE if not said["who"] else self._of_token(said["who"])
+
+    def cookie(self, caller: Caller) -> str:
+        """Return what a browser shows that belongs to a caller."""
+        said: dict[str, Any] = {"who": caller.id}
+        lasts = VISIT_SECONDS
+        if caller.expires is not None:  # an identity provider's word, which we keep for its time
+            lasts = min(lasts, caller.expires.timestamp() - self._clock())
+            said |= {
+                "role": caller.role.value,
+                "subject": caller.subject,
+                "groups": sorted(caller.groups),
+            }
+        return self.sign("visit", said, lasts)
+
+    def caller(self, cookie: str) -> Caller | None:
+        """Return who shows a cookie; None if it is not good (any more)."""
+        said = self.read("visit", cookie)
+        if said is None:
+            return None
+        if "role" in said:
+            until = datetime.fromtimestamp(said["until"], UTC)
+            groups = frozenset(said["groups"])
+            role, subject = Role(said["role"]), said["subject"]
+            return Caller(said["who"], role, subject=subject, groups=groups, expires=until)
+        return MACHINE if not said["who"] else self._of_token(said["who"])
+
+    def sign(self, kind: str, said: dict[str, Any], seconds: float) -> str:
+        """Return something that only this server can have said, for a time.
+
+        Args:
+            kind: What it is for; what is signed for one purpose is no good for another.
+            said: What it says, as JSON has it.
+            seconds: How long it holds.
+        """
+        text = json.dumps({**said, "until": round(self._clock() + seconds, 3)}).encode()
+        body = base64.urlsafe_b64encode(text).decode().rstrip("=")
+        return f"{body}.{self.digest(kind, body)}"
+
+    def read(self, kind: str, text: str) -> dict[str, Any] | None:
+        """Return what `sign` has signed; None if it is not that, or does not hold any more."""
+        body, _, signature = text.rpartition(".")
+        wanted = self.digest(kind, body)
+        if not hmac.compare_digest(signature.encode(errors="replace"), wanted.encode()):
+            return None
+        said = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        return said if said["until"] > self._clock() else None
+
+    def digest(self, kind: str, text: str) -> str:
+        """Return the signature of a text for a purpose."""
+        said = f"{kind}\0{text}".encode(errors="surrogatepass")
+        return base64.urlsafe_b64encode(hmac.digest(self._key, said, "sha256")).decode().rstrip("=")
+
+    def _of_token(self, identity: str) -> Caller | None:
+        known = None if self._tokens is None else self._tokens.known(identity)
+        return None if known is None or known.role is Role.AGENT else known.caller
