@@ -44,7 +44,7 @@ def wrong(site: Path) -> list[str]:
     found: list[str] = []
     for file, page in pages.items():
         name = file.relative_to(site)
-        found += [f"{name} loads {url}" for url in page.loads if "//" in url.split("?")[0]]
+        found += [f"{name} loads {url}" for url in page.loads if re.match(r"(?:https?:)?//", url)]
         for link in [*page.links, *page.loads]:
             if re.match(r"[a-z]+:|//", link):
                 continue

@@ -28,7 +28,8 @@ def contents(docs: Path, page: str) -> list[str]:
         if line.startswith("```"):
             inside = line.startswith("```{toctree}")
         elif inside and line and not line.startswith(":"):
-            found.append(os.path.normpath(Path(page).parent / line))
+            entry = line.rpartition("<")[2].rstrip(">")  # behind a title, it stands in brackets
+            found.append(os.path.normpath(Path(page).parent / entry))
     return found
 
 
