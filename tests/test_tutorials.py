@@ -55,3 +55,14 @@ def test_a_model_that_speaks_is_measured(tmp_path: Path, monkeypatch: pytest.Mon
     assert "ASSISTANT: Think(" in talk
     assert "of 12 episodes passed" in shown["result"]
     assert "accuracy_low" in next(value for key, value in shown.items() if "metrics" in key)
+
+
+@pytest.mark.timeout(600)
+def test_a_study_with_people_is_checked_and_rehearsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = ran("people.md", tmp_path, monkeypatch)
+    assert "rounds of the battery navigation" in shown["!animalcat study check study.yaml"]
+    rehearsed = next(value for key, value in shown.items() if "rehearse" in key)
+    assert "6 simulated people" in rehearsed
+    assert "minutes" in rehearsed
