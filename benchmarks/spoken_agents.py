@@ -129,7 +129,7 @@ class Speaker:
         if seen and seen[-1] is not None:
             stuck = "something is in the way" in _told(messages, since=True)
             return ASIDE if moved and stuck else _towards(seen[-1])
-        before = own[-1] if own else REST
+        before = own[-1] if own else PROBE
         if before == REST or (before == AROUND and own[-6:] == [AROUND] * 6):
             return REST
         if before == AROUND or (moved and before != PROBE):

