@@ -128,6 +128,7 @@ PAIRS: Final = (
         },
     ),
     Pair(values.SessionEvent, sessions_pb2.WatchSessionResponse),
+    Pair(values.SessionNote, sessions_pb2.SessionNote, moved={"create_time": "created"}),
     Pair(values.SessionVerification, sessions_pb2.VerifySessionResponse),
     Pair(
         values.Ticket,

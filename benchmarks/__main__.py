@@ -21,6 +21,7 @@ PARTS: Final[Mapping[str, str]] = {
     "python": "a session within a process beside one of a private server",
     "unity": "an unmodified animalai client beside a build of canned frames",
     "speech": "what our own code takes for a turn of a model that speaks",
+    "web": "what browsers cost that watch a session: steps, and the server's processor",
     "slots": "several agents at once",
     "concurrency": "what several samples at once cost an adaptive evaluation in precision",
     "retest": "two sessions of one agent with other seeds",

@@ -25,6 +25,7 @@ class Call:
         about: Resource names of what it is about, as far as that is known.
         subject: To whom what it makes belongs; empty for nobody.
         written: Whether the audit log says already what came of it.
+        words: What the audit log is to say of it beside that; empty for nothing.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Call:
     about: tuple[str, ...] = ()
     subject: str = ""
     written: bool = False
+    words: str = ""
 
     @property
     def action(self) -> str:

@@ -60,6 +60,7 @@ from animalcat.cli.shared.remote import (
     client_for,
     data_folder,
     place,
+    say_pages,
 )
 from animalcat.cli.shared.same_agent import check_campaign
 from animalcat.cli.shared.table import Column
@@ -235,6 +236,7 @@ def run(
             )
             bounds = replace(bounds, hide=arena_folders(battery, features))
         say_coverage(client, campaign.sessions[0], variant=bool(layout))
+        say_pages(server, data, f"/campaigns/{campaign.id}")
         played = _play(client, campaign, bounds)
         show_campaign(client, played, as_json, against)
         fail_if_unplayable(client, played.sessions)
@@ -267,6 +269,7 @@ def resume(
             check_reference(reference)
         bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
         check_apart(begun.spec.agents, bounds)
+        say_pages(server, data, f"/campaigns/{begun.id}")
         played = _play(client, begun, bounds)
         show_campaign(client, played, as_json)
         fail_if_unplayable(client, played.sessions)
@@ -445,6 +448,7 @@ def _run_file(
             failed = False
             for number, (campaign, bounds) in enumerate(campaigns, 1):
                 typer.echo(f"campaign {number} of {len(campaigns)}", err=True)
+                say_pages(server, data, f"/campaigns/{campaign.id}")
                 try:
                     played.append(_play(client, campaign, bounds, cluster))
                 except typer.Exit as stopped:  # an agent has failed: the other campaigns go on

@@ -227,6 +227,42 @@ def rotate(
 
 
 @app.command()
+def link(
+    token: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ID]",
+            help="The id of a token, from `token list`, as whose owner the browser is let in. "
+            "Without it, it may do what this machine's own user may.",
+        ),
+    ] = "",
+    path: Annotated[
+        str, typer.Option(metavar="PATH", help="The page that it leads to.", show_default="")
+    ] = "",
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a link to the web pages of the server that runs, which lets one browser in, once.
+
+    It is good for a quarter of an hour, and holds no token.
+    """
+    from animalcat.service.host.lock import web_address
+    from animalcat.service.web.visits import link_to, visits_of
+
+    home = data_folder(data)
+    url = web_address(home)
+    if not url:
+        fail(f"no server of {home} has web pages: start one with `animalcat serve --web 8080`")
+    try:
+        if token and not Tokens(home).good(token):
+            fail(f"no good token has the id {token!r}; list them to see their ids")
+        made = link_to(url, visits_of(home).ticket(token), path)
+    except TokenError as error:
+        fail(str(error))
+    typer.echo(json.dumps({"link": made}) if as_json else made)
+
+
+@app.command()
 def certificate(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Whose it is; also the name of the files.")

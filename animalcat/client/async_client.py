@@ -95,6 +95,7 @@ from animalcat.values import (
     RecordedStep,
     Session,
     SessionEvent,
+    SessionNote,
     SessionSpec,
     SessionVerification,
     Ticket,
@@ -592,6 +593,22 @@ class AsyncClient:
         request = sessions_pb2.DismissAgentsRequest(name=session_name(session), failure=failure)
         answer = await self._call(self._sessions.DismissAgents, request)
         return decode(Session, answer.session)
+
+    async def note_session(self, session: SessionLike, text: str) -> None:
+        """Take a note on a session; the audit log keeps it, and nothing else changes.
+
+        Args:
+            session: The session.
+            text: The note, 1 to 400 characters.
+        """
+        request = sessions_pb2.NoteSessionRequest(name=session_name(session), text=text)
+        await self._call(self._sessions.NoteSession, request)
+
+    async def session_notes(self, session: SessionLike) -> list[SessionNote]:
+        """The latest notes on a session, newest first, 100 at most."""
+        request = sessions_pb2.ListNotesRequest(name=session_name(session))
+        answer = await self._read(self._sessions.ListNotes, request)
+        return [decode(SessionNote, note) for note in answer.notes]
 
     async def delete_session(self, session: SessionLike) -> None:
         """Forget a session that is not being played, its episodes and their recordings."""

@@ -242,6 +242,8 @@ class Client:
     cancel_session = _blocking(AsyncClient.cancel_session)
     pause_session = _blocking(AsyncClient.pause_session)
     extend_session = _blocking(AsyncClient.extend_session)
+    note_session = _blocking(AsyncClient.note_session)
+    session_notes = _blocking(AsyncClient.session_notes)
     verify_session = _blocking(AsyncClient.verify_session)
     resume_session = _blocking(AsyncClient.resume_session)
     delete_session = _blocking(AsyncClient.delete_session)

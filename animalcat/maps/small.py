@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
@@ -64,6 +64,11 @@ def draw_small(placements: Sequence[Placement], name: str) -> str:
             "</g>" * bool(number),
         ]
     return "".join([*drawn, "</svg>"])
+
+
+def draw_things(shapes: Iterable[Shape]) -> str:
+    """Draw shapes as parts of such a map, without floor and agent."""
+    return "".join(map(_drawn, shapes))
 
 
 def described(placement: Placement, name: str) -> str:

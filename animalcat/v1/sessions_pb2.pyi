@@ -2113,6 +2113,127 @@ class ListSessionsResponse(_message.Message):
 Global___ListSessionsResponse: _TypeAlias = ListSessionsResponse  # noqa: Y015
 
 @_typing.final
+class NoteSessionRequest(_message.Message):
+    """Takes a note."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}"."""
+    text: _builtins.str
+    """The note, 1 to 400 characters."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NoteSessionRequest: _TypeAlias = NoteSessionRequest  # noqa: Y015
+
+@_typing.final
+class NoteSessionResponse(_message.Message):
+    """The note was taken."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NoteSessionResponse: _TypeAlias = NoteSessionResponse  # noqa: Y015
+
+@_typing.final
+class ListNotesRequest(_message.Message):
+    """Asks for notes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}"."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListNotesRequest: _TypeAlias = ListNotesRequest  # noqa: Y015
+
+@_typing.final
+class ListNotesResponse(_message.Message):
+    """Notes on a session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NOTES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SessionNote]:
+        """At most 100, newest first."""
+
+    def __init__(
+        self,
+        *,
+        notes: _abc.Iterable[Global___SessionNote] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["notes", b"notes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListNotesResponse: _TypeAlias = ListNotesResponse  # noqa: Y015
+
+@_typing.final
+class SessionNote(_message.Message):
+    """A person's note on a session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    subject: _builtins.str
+    """Subject of who took it; empty for this machine's own user."""
+    text: _builtins.str
+    """The note."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was taken."""
+
+    def __init__(
+        self,
+        *,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        subject: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "subject", b"subject", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionNote: _TypeAlias = SessionNote  # noqa: Y015
+
+@_typing.final
 class WatchSessionRequest(_message.Message):
     """Asks to be told of progress."""
 

@@ -394,6 +394,16 @@ class SessionsStub:
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.DismissAgentsRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_sessions__pb2.DismissAgentsResponse.FromString,
                 _registered_method=True)
+        self.NoteSession = channel.unary_unary(
+                '/animalcat.v1.Sessions/NoteSession',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.NoteSessionRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.NoteSessionResponse.FromString,
+                _registered_method=True)
+        self.ListNotes = channel.unary_unary(
+                '/animalcat.v1.Sessions/ListNotes',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.ListNotesRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.ListNotesResponse.FromString,
+                _registered_method=True)
         self.DeleteSession = channel.unary_unary(
                 '/animalcat.v1.Sessions/DeleteSession',
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.DeleteSessionRequest.SerializeToString,
@@ -497,6 +507,20 @@ class SessionsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def NoteSession(self, request, context):
+        """Takes a person's note on a session. It is kept in the audit log, and changes nothing else.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListNotes(self, request, context):
+        """The latest notes on a session.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteSession(self, request, context):
         """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
         campaign, which is to be deleted first.
@@ -567,6 +591,16 @@ def add_SessionsServicer_to_server(servicer, server):
                     servicer.DismissAgents,
                     request_deserializer=animalcat_dot_v1_dot_sessions__pb2.DismissAgentsRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_sessions__pb2.DismissAgentsResponse.SerializeToString,
+            ),
+            'NoteSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.NoteSession,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.NoteSessionRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.NoteSessionResponse.SerializeToString,
+            ),
+            'ListNotes': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListNotes,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.ListNotesRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.ListNotesResponse.SerializeToString,
             ),
             'DeleteSession': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteSession,
@@ -899,6 +933,60 @@ class Sessions:
             '/animalcat.v1.Sessions/DismissAgents',
             animalcat_dot_v1_dot_sessions__pb2.DismissAgentsRequest.SerializeToString,
             animalcat_dot_v1_dot_sessions__pb2.DismissAgentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NoteSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/NoteSession',
+            animalcat_dot_v1_dot_sessions__pb2.NoteSessionRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.NoteSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListNotes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/ListNotes',
+            animalcat_dot_v1_dot_sessions__pb2.ListNotesRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.ListNotesResponse.FromString,
             options,
             channel_credentials,
             insecure,

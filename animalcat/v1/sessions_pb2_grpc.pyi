@@ -177,6 +177,10 @@ class SessionsStub:
     """Takes the agents of a session off at once. What they play is held against nobody, or is as where
     their code failed.
     """
+    NoteSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.NoteSessionRequest, _sessions_pb2.NoteSessionResponse]
+    """Takes a person's note on a session. It is kept in the audit log, and changes nothing else."""
+    ListNotes: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ListNotesRequest, _sessions_pb2.ListNotesResponse]
+    """The latest notes on a session."""
     DeleteSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.DeleteSessionRequest, _sessions_pb2.DeleteSessionResponse]
     """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
     campaign, which is to be deleted first.
@@ -225,6 +229,10 @@ class SessionsAsyncStub(SessionsStub):
     """Takes the agents of a session off at once. What they play is held against nobody, or is as where
     their code failed.
     """
+    NoteSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.NoteSessionRequest, _sessions_pb2.NoteSessionResponse]  # type: ignore[assignment]
+    """Takes a person's note on a session. It is kept in the audit log, and changes nothing else."""
+    ListNotes: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ListNotesRequest, _sessions_pb2.ListNotesResponse]  # type: ignore[assignment]
+    """The latest notes on a session."""
     DeleteSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.DeleteSessionRequest, _sessions_pb2.DeleteSessionResponse]  # type: ignore[assignment]
     """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
     campaign, which is to be deleted first.
@@ -342,6 +350,22 @@ class SessionsServicer(metaclass=_abc_1.ABCMeta):
         """Takes the agents of a session off at once. What they play is held against nobody, or is as where
         their code failed.
         """
+
+    @_abc_1.abstractmethod
+    def NoteSession(
+        self,
+        request: _sessions_pb2.NoteSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.NoteSessionResponse, _abc.Awaitable[_sessions_pb2.NoteSessionResponse]]:
+        """Takes a person's note on a session. It is kept in the audit log, and changes nothing else."""
+
+    @_abc_1.abstractmethod
+    def ListNotes(
+        self,
+        request: _sessions_pb2.ListNotesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.ListNotesResponse, _abc.Awaitable[_sessions_pb2.ListNotesResponse]]:
+        """The latest notes on a session."""
 
     @_abc_1.abstractmethod
     def DeleteSession(

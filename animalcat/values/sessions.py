@@ -373,6 +373,21 @@ class SessionEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionNote:
+    """A person's note on a session.
+
+    Attributes:
+        created: When it was taken, with time zone.
+        subject: Who took it, as an owner; empty for this machine's own user.
+        text: The note.
+    """
+
+    created: datetime
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionVerification:
     """Whether a session is as it was stored.
 

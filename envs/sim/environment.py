@@ -20,10 +20,12 @@ from animalcat.envs.sim.movement import to_local
 from animalcat.envs.sim.state import state_of
 from animalcat.envs.sim.world import World
 from animalcat.envs.snapshot import Snapshot
-from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
+from animalcat.envs.types import ACTIONS, CameraSpec, Observation, ObservationSpec, Phase, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
 
     from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.model import Arena
@@ -267,6 +269,26 @@ class SimEnvironment:
         for action in snapshot.actions[:-1]:
             self._play(action).episode.take_reward()
         return self.step(snapshot.actions[-1])
+
+    def glance(self, side: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+        """Return what is seen now, for people who watch; it changes nothing, and no agent is told.
+
+        Args:
+            side: Side of the picture in pixels.
+
+        Returns:
+            The picture of a camera on the agent's head, uint8 (side, side, 3), and the true state
+            as `envs.state` names it.
+
+        Raises:
+            RuntimeError: No arena is loaded.
+        """
+        from animalcat.envs.sim.camera import render
+
+        world = self._loaded()
+        agent, spec = world.agent, CameraSpec(side)
+        picture = render(world.scene, agent.position, agent.yaw, spec, world.dark)
+        return picture, state_of(world)
 
     def close(self) -> None:
         """Release the arena; it may be called twice."""

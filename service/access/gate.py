@@ -327,7 +327,7 @@ class Gate:
             call.written = True
             raise shown from error
         call.about = (*call.about, *rule.made(answer))
-        audit.note(caller, "done", begun=begun)
+        audit.note(caller, "done", call.words, begun=begun)
         return answer
 
     async def _create(

@@ -191,6 +191,8 @@ _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
         "InvalidateEpisode": _run(_EPISODE),
         "JudgeFailure": _run(_SESSION),
         "DismissAgents": _run(_SESSION, Audited.AFTER),
+        "NoteSession": _run(_SESSION),
+        "ListNotes": _read(_SESSION),
         "DeleteSession": _delete(_SESSION),
     },
     "animalcat.v1.Batteries": {

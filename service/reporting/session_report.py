@@ -33,7 +33,7 @@ _TAIL: Final = 1.6449
 """Standard normal value with 5 % above it."""
 _WIDE: Final = 240.0
 """Width of a bar in the units of its picture."""
-_REASONS: Final[Mapping[str, str]] = {
+REASONS: Final[Mapping[str, str]] = {
     "informative": "tells most",
     "random": "drawn at random",
     "listed": "next of the list",
@@ -44,6 +44,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "check": "drawn to check the layout",
     "pair": "as a pair with the one before",
 }
+"""Why an instance was chosen, in words, by the reason of its decision."""
 _ENDED: Final[Mapping[str, str]] = {
     "goal": "reached the goal",
     "death": "died",
@@ -285,7 +286,7 @@ def _episode_row(
         if features.get(name) is not None
     ]
     reason = str(row.get("reason") or "")
-    why = _REASONS.get(reason, reason)
+    why = REASONS.get(reason, reason)
     if more := because.get((row["episode"], row.get("attempt") or 0)):
         why = f"{why}: {more}" if why else more
     predicted = row.get("predicted")

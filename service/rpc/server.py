@@ -646,7 +646,7 @@ async def servicers_of(inside: Inside, local: LocalAddress) -> Servicers:
     requests = await asyncio.to_thread(Requests, _own_folder(settings) / "requests.jsonl")
     library = BatteryLibrary(engines.parts.store, engines.parts.files)
     secret = await asyncio.to_thread(ServerSecret, settings.home, settings.secret)
-    sessions = Sessions(engines, library, requests, clock, secret)
+    sessions = Sessions(engines, library, requests, clock, secret, inside.gate.audit)
     calls = AccessCalls(engines, inside.gate, local.address, settings.home)
     return [
         (

@@ -13,6 +13,8 @@ from typing import Any, Final
 from animalcat import names, plugins
 from animalcat.codec import encode, word
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
+from animalcat.service import calls
+from animalcat.service.access.audit import Audit
 from animalcat.service.access.belongings import wanted
 from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
@@ -34,10 +36,15 @@ from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.intact import look
 from animalcat.service.session.turns import MAX_FAILURE
-from animalcat.service.storage.listing import SessionFilter, WhoseFilter
+from animalcat.service.storage.audit import AuditFilter
+from animalcat.service.storage.listing import Page, SessionFilter, WhoseFilter
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc, types_pb2
-from animalcat.values import Episode, Opponent, Ruling, Session, SessionSpec
+from animalcat.values import Episode, Opponent, Ruling, Session, SessionNote, SessionSpec
 
+MAX_NOTE: Final = 400
+"""Most characters of a person's note."""
+MOST_NOTES: Final = 100
+"""Most notes that are listed."""
 MAX_REASON: Final = 1000
 """Most characters of the reason why an outcome is invalid."""
 
@@ -52,8 +59,10 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         requests: Requests,
         clock: Callable[[], datetime],
         secret: ServerSecret,
+        audit: Audit | None = None,
     ) -> None:
         self._secret = secret
+        self._audit = audit
         self._engines = engines
         self._library = library
         self._requests = requests
@@ -267,6 +276,29 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         engine = await self._engines.get(names.parse_session(request.name))
         session = await engine.dismiss(request.failure[:MAX_FAILURE])
         return sessions_pb2.DismissAgentsResponse(session=encode(session))
+
+    async def NoteSession(  # noqa: N802
+        self, request: sessions_pb2.NoteSessionRequest, context: Any
+    ) -> sessions_pb2.NoteSessionResponse:
+        """Take a note on a session; the audit log keeps it."""
+        await self._engines.session(names.parse_session(request.name))
+        text = " ".join(request.text.split())
+        if not 1 <= len(text) <= MAX_NOTE:
+            raise ServiceError(Code.INVALID_REQUEST, f"text: write 1 to {MAX_NOTE} characters")
+        calls.current.get().words = text
+        return sessions_pb2.NoteSessionResponse()
+
+    async def ListNotes(  # noqa: N802
+        self, request: sessions_pb2.ListNotesRequest, context: Any
+    ) -> sessions_pb2.ListNotesResponse:
+        """List the latest notes on a session, newest first."""
+        name = names.session_name(names.parse_session(request.name))
+        wanted = AuditFilter(action="NoteSession", object=name)
+        log = self._engines.parts.store.audit
+        assert self._audit is not None, "a server keeps one"
+        lines = await self._audit.lines(lambda: log.lines(wanted, Page(MOST_NOTES)))
+        notes = [encode(SessionNote(n.created, n.subject, n.words)) for n in lines if n.words]
+        return sessions_pb2.ListNotesResponse(notes=notes)
 
     async def DeleteSession(  # noqa: N802
         self, request: sessions_pb2.DeleteSessionRequest, context: Any

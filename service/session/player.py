@@ -38,6 +38,7 @@ from animalcat.service.session.direct import (
     RecalledError,
     listening,
 )
+from animalcat.service.session.glimpse import Shower
 from animalcat.service.session.link import AgentLeftError, Answer
 from animalcat.service.session.notes import NoteBudget, NoteRoom
 from animalcat.service.session.spending import Meter
@@ -235,6 +236,7 @@ class _Episode:
         self._room = NoteRoom.within(terms.notes)
         self._told = 0, 0
         self._steps: StepWriter
+        self._shower = Shower(Path(terms.recording), environment)
 
     def play(self) -> bytes:
         """Play to the end, and return the packed report."""
@@ -378,6 +380,7 @@ class _Episode:
                     ask()
             finally:
                 self._steps.add(self._done, step, action, notes)
+            self._shower.show(self._done, step)
             notes = ()
             if over:
                 return True

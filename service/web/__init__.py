@@ -5,8 +5,3 @@ takes the `Site` and returns a `Part`: its routes, the folder of its templates, 
 the bar at the top. What guards every request (hosts, origins, forged forms, headers) is in
 `guard`, and who looks is in `visits`. No part has to care for them.
 """
-
-from animalcat.service.web.application import create_app
-from animalcat.service.web.site import Part, Site
-
-__all__ = ["Part", "Site", "create_app"]

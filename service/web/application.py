@@ -17,15 +17,15 @@ from animalcat.errors import AnimalcatError
 from animalcat.service.errors import ServiceError
 from animalcat.service.web.guard import Guard
 from animalcat.service.web.site import HERE, VISIT, Part, SignInNeeded, Site, quoted, status_of
+from animalcat.service.web.visits import ENTER, VISIT_SECONDS
 
 MakePart: TypeAlias = Callable[[Site], Part]
 """Makes a part of the pages; see `site.Part`."""
-ENTER: Final = "/enter"
 _LONGEST: Final = 4096
 """Most letters of a ticket or a token."""
 
 
-def create_app(site: Site, parts: Sequence[MakePart]) -> Starlette:
+def create_app(site: Site, parts: Sequence[MakePart]) -> Guard:
     """Return the application.
 
     Args:
@@ -55,8 +55,7 @@ def create_app(site: Site, parts: Sequence[MakePart]) -> Starlette:
         Exception: told.broken,
     }
     app = Starlette(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]
-    app.add_middleware(Guard, site=site)
-    return app
+    return Guard(app, site)  # around all of it, so that errors too have its headers
 
 
 class _Entrance:
@@ -91,7 +90,7 @@ class _Entrance:
         asked = site.asked(request)
         value = site.visits.cookie(caller)
         guard = Guard(answer, site)
-        answer.headers.append("set-cookie", guard.set_cookie(asked, VISIT, value, 12 * 3600))
+        answer.headers.append("set-cookie", guard.set_cookie(asked, VISIT, value, VISIT_SECONDS))
         return answer
 
     async def leave(self, request: Request) -> Response:

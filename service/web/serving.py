@@ -16,11 +16,11 @@ import uvicorn
 from animalcat.networks import parse_networks
 from animalcat.service.access.certificates import self_signed
 from animalcat.service.access.tokens import FOLDER
-from animalcat.service.web.application import ENTER, MakePart, create_app
+from animalcat.service.web.application import MakePart, create_app
 from animalcat.service.web.guard import Door, own_hosts
 from animalcat.service.web.parts import ALL
 from animalcat.service.web.site import Served, Site
-from animalcat.service.web.visits import UsedHere, UsedOnDisk, Visits
+from animalcat.service.web.visits import PURPOSE, UsedHere, UsedOnDisk, Visits, link_to
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -59,8 +59,7 @@ class Pages(NamedTuple):
             path: The page that it leads to, such as "/sessions/mine-1a2b3c4d"; the first one if
                 empty.
         """
-        then = f"?then={path}" if path else ""
-        return f"{self.url}{ENTER}{then}#{self.ticket()}"
+        return link_to(self.url, self.ticket(), path)
 
 
 @asynccontextmanager
@@ -79,7 +78,7 @@ async def offered(inside: Inside, calls: Calls) -> AsyncGenerator[Pages]:
     listener = _listener(host, port)
     gate = inside.gate
     used = UsedOnDisk(settings.home / FOLDER)
-    visits = Visits(gate.tickets.key_for("web pages"), used, gate.tokens)
+    visits = Visits(gate.tickets.key_for(PURPOSE), used, gate.tokens)
     names = settings.host_names
     door = Door(
         own_hosts(host, listener.getsockname()[1], names),
@@ -108,24 +107,24 @@ def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
     door = Door(own_hosts("127.0.0.1", listener.getsockname()[1]))
     site = Site(visits, door)
     app = create_app(site, parts)
-    loop = asyncio.new_event_loop()
     ended = asyncio.Event()
 
     async def serve() -> None:
         async with _running(app, listener, site):
             await ended.wait()
 
-    try:
-        yield Pages(
-            _url(listener, door),
-            visits.ticket,
-            lambda: loop.run_until_complete(serve()),
-            lambda: loop.call_soon_threadsafe(ended.set) and None,
-        )
-    finally:
-        site.stop()
-        loop.close()
-        listener.close()
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        try:
+            yield Pages(
+                _url(listener, door),
+                visits.ticket,
+                lambda: runner.run(serve()),
+                lambda: loop.call_soon_threadsafe(ended.set) and None,
+            )
+        finally:
+            site.stop()
+            listener.close()
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+import grpc
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
@@ -191,9 +192,17 @@ class Site:
         Raises:
             SignInNeeded: Nobody knows who looks.
         """
+        return AsyncClient("this server", self.channel(request))
+
+    def channel(self, request: HTTPConnection) -> grpc.aio.Channel:
+        """Return what stubs of the server's services take, with the rights of who looks.
+
+        Raises:
+            SignInNeeded: Nobody knows who looks.
+        """
         assert self.served is not None, "the part asks for a server"
         calls: Any = self.served.calls.of(self.caller(request), self.asked(request).peer)
-        return AsyncClient("this server", calls)
+        return calls
 
     async def check(self, request: HTTPConnection, method: str, *items: str) -> Caller:
         """Check that who looks may make a call about things; for what no call of the wire shows.

@@ -47,7 +47,7 @@ class Stage:
         if self._executor is None:
             context = multiprocessing.get_context("spawn")
             self._executor = (
-                ProcessPoolExecutor(1, context, _settle) if self._apart else ThreadPoolExecutor(1)
+                ProcessPoolExecutor(1, context, settle) if self._apart else ThreadPoolExecutor(1)
             )
         loop = asyncio.get_running_loop()
         try:
@@ -72,7 +72,7 @@ _shows: Final[dict[int, Show]] = {}
 """Shows of this process, by the stage that they are on."""
 
 
-def _settle() -> None:
+def settle() -> None:
     """Give way to what matters more, and end with the server, however that ends."""
     os.nice(NICE)
     server = multiprocessing.parent_process()

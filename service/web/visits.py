@@ -15,7 +15,8 @@ from typing import Any, Final, Protocol
 
 from animalcat.service.access.callers import MACHINE, Caller, Role
 from animalcat.service.access.private_files import keep_owner, private_folder
-from animalcat.service.access.tokens import Tokens
+from animalcat.service.access.tickets import Tickets
+from animalcat.service.access.tokens import FOLDER, Tokens
 
 TICKET_SECONDS: Final = 15 * 60.0
 """For how long a ticket lets in."""
@@ -70,6 +71,35 @@ class UsedOnDisk:
             return False
         keep_owner(mark)
         return True
+
+
+ENTER: Final = "/enter"
+"""The page on which tickets are exchanged."""
+PURPOSE: Final = "web pages"
+"""For what the key of a data directory is used here."""
+
+
+def visits_of(data: Path) -> Visits:
+    """Return the visits of a data directory, also where no server runs in this process.
+
+    Raises:
+        TokenError: The key of the directory cannot be used.
+        OSError: It cannot be read.
+    """
+    key = Tickets(data).key_for(PURPOSE)
+    return Visits(key, UsedOnDisk(data / FOLDER), Tokens(data))
+
+
+def link_to(url: str, ticket: str, path: str = "") -> str:
+    """Return an address that lets one browser in, once.
+
+    Args:
+        url: Address of the pages.
+        ticket: A ticket.
+        path: The page that it leads to, such as "/sessions/mine-1a2b3c4d"; empty: the first one.
+    """
+    then = f"?then={path}" if path else ""
+    return f"{url}{ENTER}{then}#{ticket}"
 
 
 class Visits:

@@ -114,7 +114,17 @@ def test_the_table_has_every_call_and_no_other() -> None:
         "ListSessions",
     }
     changes = ("Create", "Cancel", "Delete", "Pause", "Resume", "Invalidate", "Import", "Build")
-    changes = (*changes, "Judge", "Dismiss", "Extend", "Share", "HandOver", "End", "GetTicket")
+    changes = (
+        *changes,
+        "Judge",
+        "Dismiss",
+        "Extend",
+        "Share",
+        "HandOver",
+        "End",
+        "GetTicket",
+        "Note",
+    )
     for method, rule in RULES.items():
         # What changes something is audited, and nothing that a viewer may call does.
         changed = method.rpartition("/")[2].startswith((*changes, "Evaluate"))
@@ -181,7 +191,7 @@ LINES = {
     "see what was measured, decided and recorded, or follow it": (
         *("Sessions/WatchSession", "Sessions/VerifySession", "Profiles/GetProfile"),
         *("Profiles/ExportProfile", "Episodes/ListEpisodes", "Episodes/StreamEpisode"),
-        *("Episodes/ExplainEpisode", "Profiles/GetDraws"),
+        *("Episodes/ExplainEpisode", "Profiles/GetDraws", "Sessions/ListNotes"),
     ),
     "see batteries with their arenas, layouts, campaigns, and what makes them": (
         *("Batteries/GetBattery", "Batteries/ListBatteries", "Batteries/ListInstances"),
@@ -193,9 +203,9 @@ LINES = {
     "make sessions and campaigns of batteries": (
         *("Sessions/CreateSession", "Campaigns/CreateCampaign"),
     ),
-    "pause, go on with, extend or cancel sessions, end campaigns": (
+    "pause, go on with, extend or cancel sessions, take notes on them, end campaigns": (
         *("Sessions/PauseSession", "Sessions/ResumeSession", "Sessions/ExtendSession"),
-        *("Sessions/CancelSession", "Campaigns/EndCampaign"),
+        *("Sessions/CancelSession", "Campaigns/EndCampaign", "Sessions/NoteSession"),
     ),
     "say what an episode counts as, take agents off, get a ticket for a session": (
         *("Sessions/InvalidateEpisode", "Sessions/JudgeFailure", "Sessions/DismissAgents"),

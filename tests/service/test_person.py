@@ -1,31 +1,30 @@
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import pty
 import re
 import signal
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import grpc
+import httpx
 import numpy as np
 import pytest
 from mcap.reader import make_reader
+from websockets.sync.client import connect
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import EndedBy
-from animalcat.service.person import Game, PageServer, WebGame
+from animalcat.service.person import Game, GameShow
 from animalcat.service.person.terminal import picture
 from animalcat.service.person.terminal import play_in_terminal as play_keys
 from animalcat.service.recording import read_episode, verify
@@ -49,7 +48,6 @@ arenas:
       name: Wall
       positions: [!Vector3 {x: -1, y: 0, z: 30}]
 """
-TOKEN = "a-token-of-a-test"
 
 
 def arena() -> Arena:
@@ -61,67 +59,32 @@ def game(data: Path, resolution: int = 16) -> Game:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[PageServer]:
-    page = PageServer(lambda: WebGame(game(tmp_path)), TOKEN)
-    thread = threading.Thread(target=page.serve)
-    thread.start()
-    yield page
-    page.stop()
-    thread.join()
-    page.close()
+def show(tmp_path: Path) -> Iterator[GameShow]:
+    shown = GameShow(game(tmp_path))
+    yield shown
+    shown.close()
 
 
-class Answer:
-    def __init__(self, response: http.client.HTTPResponse) -> None:
-        self.status, self.body = response.status, response.read()
-        self.headers = response.headers
-        self.state: dict[str, Any] = json.loads(self.headers.get("X-Animalcat-State", "{}"))
-
-
-def request(
-    server: PageServer, method: str, path: str, body: bytes | object = b"", **headers: str
-) -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    sent = {"Host": f"127.0.0.1:{server.port}", "X-Animalcat-Token": TOKEN}
-    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-    try:
-        connection.request(method, path, data, {k: v for k, v in sent.items() if v})
-        return Answer(connection.getresponse())
-    finally:
-        connection.close()
-
-
-def step(server: PageServer, state: dict[str, Any], action: int) -> Answer:
-    body = {"episode": state["episode"], "step": state["step"], "action": action}
-    return request(server, "POST", "/step", body)
-
-
-def test_a_person_plays_two_episodes_over_http(server: PageServer, tmp_path: Path) -> None:
-    answer = request(server, "POST", "/state", {})
-    assert answer.status == 200
-    assert answer.state["health"] == 100
-    assert answer.state["seconds_left"] == 3.0
-    pictures = [answer.body]
-    answer = step(server, answer.state, 3)
-    assert answer.state["seconds_left"] == pytest.approx(3.0 - 0.06, abs=1e-4)
-    while answer.state["ended_by"] is None:
-        answer = step(server, answer.state, 3)
-        assert answer.status == 200
-        pictures.append(answer.body)
-    assert answer.state["ended_by"] == "goal"
-    assert answer.state["passed"] is True
-    assert answer.state["return"] > 0.5
+def test_a_person_plays_two_episodes(show: GameShow, tmp_path: Path) -> None:
+    state, picture = show.answer("state", {})
+    assert (state["health"], state["seconds_left"]) == (100, 3.0)
+    pictures = [picture]
+    state, _ = show.answer("act", {"action": 3})
+    assert state["seconds_left"] == pytest.approx(3.0 - 0.06, abs=1e-4)
+    while state["ended_by"] is None:
+        state, picture = show.answer("act", {"action": 3})
+        pictures.append(picture)
+    assert (state["ended_by"], state["passed"]) == ("goal", True)
+    assert state["return"] > 0.5
     assert all(len(seen) == 16 * 16 * 3 for seen in pictures)
     assert len(set(pictures)) > 5  # it moves
-    steps = answer.state["step"]
-    after = step(server, answer.state, 3)  # over is over
-    assert after.state == answer.state
-    answer = request(server, "POST", "/restart", {"episode": 0})
-    assert (answer.state["episode"], answer.state["step"], answer.state["ended_by"]) == (1, 0, None)
+    steps = state["step"]
+    assert show.answer("act", {"action": 3}).state == state  # over is over
+    state, _ = show.answer("restart", {})
+    assert (state["episode"], state["step"], state["ended_by"]) == (1, 0, None)
     for _ in range(5):
-        answer = step(server, answer.state, 1)
-    request(server, "POST", "/restart", {"episode": 1})
+        show.answer("act", {"action": 1})
+    show.answer("restart", {})
     folder = tmp_path / "recordings" / "play-test"
     assert sorted(path.name for path in folder.iterdir()) == ["0-0.mcap", "1-0.mcap"]
     first, second = (read_episode(folder / f"{number}-0.mcap") for number in (0, 1))
@@ -205,95 +168,22 @@ def test_what_was_not_played_is_not_recorded(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.mcap"))
 
 
-def test_the_page_is_whole_and_needs_no_network(server: PageServer) -> None:
-    answer = request(server, "GET", "/", X_Animalcat_Token="")
-    assert answer.status == 200
-    page = answer.body.decode()
-    assert "<canvas" in page
-    assert not re.search(r"(https?:)?//[a-z]|@import|url\(", page.replace("// ", ""))
-    assert TOKEN not in page
-    policy = answer.headers["Content-Security-Policy"]
-    assert "default-src 'none'" in policy
-    assert "frame-ancestors 'none'" in policy
-    assert server.url == f"http://127.0.0.1:{server.port}/#{TOKEN}"
-    assert request(server, "GET", "/etc/passwd").status == 404
-
-
 @pytest.mark.parametrize(
-    "headers",
+    ("name", "body", "message"),
     [
-        {"X_Animalcat_Token": ""},
-        {"X_Animalcat_Token": TOKEN[:-1]},
-        {"X_Animalcat_Token": "\xe9"},
-        {"Host": "evil.example"},
-        {"Host": "127.0.0.1:1"},
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
+        ("act", {"action": 9}, "action is 9"),
+        ("act", {"action": -1}, "action is -1"),
+        ("act", {"action": True}, "action is True"),
+        ("act", {}, "action is None"),
+        ("fly", {}, "no call 'fly'"),
     ],
 )
-def test_strangers_cannot_play(server: PageServer, headers: dict[str, str]) -> None:
-    body = {"episode": 0, "step": 0, "action": 3}
-    answer = request(server, "POST", "/step", body, **headers)
-    assert answer.status == 403
-    assert not answer.state
-    assert request(server, "POST", "/state", {}).state["step"] == 0
-
-
-@pytest.mark.parametrize("twice", ["Host", "Origin"])
-def test_a_header_that_comes_twice_is_refused(server: PageServer, twice: str) -> None:
-    own = f"127.0.0.1:{server.port}"
-    said = {"Host": own, "Origin": f"http://{own}"}
-    lines = ["POST /state HTTP/1.1", f"X-Animalcat-Token: {TOKEN}", "Content-Length: 2"]
-    lines += [f"{name}: {value}" for name, value in said.items()]
-    answers: list[bytes] = []
-    for more in ([], [f"{twice}: {said[twice]}"]):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
-            connection.sendall("\r\n".join([*lines, *more, "", "{}"]).encode())
-            answers.append(connection.recv(20).split()[1])
-    assert answers == [b"200", b"403"]
-
-
-def test_a_foreign_page_gets_no_leave_to_send_the_token(server: PageServer) -> None:
-    answer = request(server, "OPTIONS", "/step", Origin="http://evil.example")
-    assert answer.status == 501
-    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
-
-
-def test_its_own_page_may_play(server: PageServer) -> None:
-    origin = f"http://127.0.0.1:{server.port}"
-    assert request(server, "POST", "/state", {}, Origin=origin).status == 200
-    local = f"localhost:{server.port}"
-    assert request(server, "POST", "/state", {}, Host=local, Origin=f"http://{local}").status == 200
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "message"),
-    [
-        ("/step", {"episode": 0, "step": 0, "action": 9}, "action is 9"),
-        ("/step", {"episode": 0, "step": 0, "action": -1}, "action is -1"),
-        ("/step", {"episode": 0, "step": 0, "action": True}, "action is True"),
-        ("/step", {"episode": 0, "step": 0}, "action is None"),
-        ("/step", [3], "not a JSON object"),
-        ("/step", b"\xff{", "not a JSON object"),
-        ("/step", b"[" * 900, "not a JSON object"),
-        ("/step", b" " * 1001, "length is '1001'"),
-        ("/restart", {}, "episode is None"),
-        ("/fly", {}, "no call 'fly'"),
-    ],
-)
-def test_nonsense_is_named(server: PageServer, path: str, body: object, message: str) -> None:
-    answer = request(server, "POST", path, body)
-    assert answer.status == 400
-    assert message in answer.body.decode()
-    assert request(server, "POST", "/state", {}).state["step"] == 0
-
-
-def test_a_step_for_another_moment_changes_nothing(server: PageServer) -> None:
-    state = request(server, "POST", "/state", {}).state
-    assert step(server, state, 3).state["step"] == 1
-    again = step(server, state, 3)
-    assert (again.status, again.state["step"]) == (409, 1)
-    assert request(server, "POST", "/restart", {"episode": 4}).status == 409
+def test_nonsense_is_named(
+    show: GameShow, name: str, body: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        show.answer(name, body)
+    assert show.answer("state", {}).state["step"] == 0
 
 
 def test_in_a_terminal(tmp_path: Path) -> None:
@@ -317,6 +207,12 @@ def test_half_blocks() -> None:
     assert rows[0] == "\x1b[38;2;0;1;2;48;2;6;7;8m▀\x1b[38;2;3;4;5;48;2;9;10;11m▀"
 
 
+def frame(data: str | bytes) -> dict[str, Any]:
+    """What a frame of the socket says beside its picture."""
+    assert isinstance(data, bytes)
+    return json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+
+
 def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "animalcat", "arena", "play", *map(str, arguments)]
 
@@ -331,13 +227,24 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stdout is not None
-    line = process.stdout.readline()
-    port, token = re.fullmatch(r"play at http://127\.0\.0\.1:(\d+)/#(\S{32})\n", line).groups()  # type: ignore[union-attr]
-    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
-    body = json.dumps({"episode": 0, "step": 0, "action": 4})
-    connection.request("POST", "/step", body, {"X-Animalcat-Token": token})
-    answer = Answer(connection.getresponse())
-    assert (answer.status, answer.state["title"]) == (200, "goal one")
+    link = process.stdout.readline().removeprefix("play at ").strip()
+    base, _, ticket = link.partition("/enter#")
+    with httpx.Client(base_url=base, headers={"accept": "text/html"}) as browser:
+        forgery = re.search(r'name="forgery" value="([^"]+)"', browser.get("/enter").text)
+        assert forgery is not None
+        fields = {"ticket": ticket, "forgery": forgery[1]}
+        browser.post("/enter", data=fields, headers={"origin": base})
+        assert 'data-socket="/play"' in browser.get("/").text
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in browser.cookies.jar)
+    url, shown = base.replace("http", "ws") + "/play", {"cookie": cookies}
+    with connect(url, origin=base, additional_headers=shown) as socket:  # pyright: ignore[reportArgumentType]
+        first = frame(socket.recv(20))
+        assert (first["title"], first["step"], first["sent"] > 0) == ("goal one", 0, True)
+        socket.send(json.dumps({"clock": 5.0}))
+        assert json.loads(socket.recv(20))["clock"] == 5.0
+        socket.send(json.dumps({"key": "ahead", "down": True, "at": 1.0}))
+        socket.send(json.dumps({"do": "start"}))
+        assert [frame(socket.recv(20))["step"] for _ in range(3)] == [1, 2, 3]
     process.send_signal(signal.SIGINT)
     rest, _ = process.communicate(timeout=20)
     assert process.returncode == 0
@@ -347,6 +254,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     recording = read_episode(path)
     assert recording.footer is not None
     assert recording.footer.outcome == types_pb2.OUTCOME_VOID
+    assert set(recording.actions) == {3}
     assert verify(recording).difference is None
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ from typer.testing import CliRunner
 from animalcat.arena_configs.loader import load_text
 from animalcat.cli.main import build
 from animalcat.maps.moving import PANEL
-from animalcat.service.person import Game, PageServer
+from animalcat.service.person import Game
 from animalcat.service.person.replaying import Replayed
 from animalcat.service.recording import RecordingError, camera_images, read_episode
 from animalcat.service.recording.against import compare
@@ -64,29 +61,10 @@ def pushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(pushed: Path) -> Iterator[PageServer]:
-    page = PageServer(lambda: Replayed(read_episode(pushed), "a <b>title</b>", 32), TOKEN)
-    thread = threading.Thread(target=page.serve)
-    thread.start()
-    yield page
-    page.stop()
-    thread.join()
-    page.close()
-
-
-def ask(server: PageServer, name: str, **body: object) -> tuple[int, dict[str, Any], bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-    headers = {"Host": f"127.0.0.1:{server.port}", "X-Animalcat-Token": TOKEN}
-    try:
-        connection.request("POST", f"/{name}", json.dumps(body).encode(), headers)
-        answer = connection.getresponse()
-        return (
-            answer.status,
-            json.loads(answer.headers.get("X-Animalcat-State", "{}")),
-            answer.read(),
-        )
-    finally:
-        connection.close()
+def film(pushed: Path) -> Iterator[Replayed]:
+    shown = Replayed(read_episode(pushed), "a <b>title</b>", 32)
+    yield shown
+    shown.close()
 
 
 def replay(*words: str) -> tuple[int, str, str]:
@@ -95,21 +73,21 @@ def replay(*words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_every_step_is_shown_as_it_was(server: PageServer, pushed: Path) -> None:
+def test_every_step_is_shown_as_it_was(film: Replayed, pushed: Path) -> None:
     recording = read_episode(pushed)
-    status, state, _ = ask(server, "state")
+    state = film.answer("state", {}).state
     last = len(recording.steps) - 1
-    assert (status, state["mode"], state["last"]) == (200, "replay", last)
+    assert state["last"] == last
     assert state["title"] == "a <b>title</b>"
     assert "void" in state["outcome"]
     deadline = time.monotonic() + 60
-    while not ask(server, "state")[1]["over"]:
+    while not film.answer("state", {}).state["over"]:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     maps: set[bytes] = set()
     for number, image in enumerate(camera_images(recording, 32)):
-        status, state, pixels = ask(server, "frame", step=number)
-        assert (status, state["step"], state["drawn"]) == (200, number, last + 1)
+        state, pixels = film.answer("frame", {"step": number})
+        assert (state["step"], state["drawn"]) == (number, last + 1)
         seen = np.frombuffer(pixels[: image.size], np.uint8).reshape(image.shape)
         np.testing.assert_array_equal(seen, image)
         assert len(pixels) == image.size + 3 * PANEL * PANEL
@@ -132,10 +110,10 @@ def test_every_step_is_shown_as_it_was(server: PageServer, pushed: Path) -> None
     ],
 )
 def test_nonsense_is_named(
-    server: PageServer, name: str, body: dict[str, object], message: str
+    film: Replayed, name: str, body: dict[str, object], message: str
 ) -> None:
-    status, _, said = ask(server, name, **body)
-    assert (status, message in said.decode()) == (400, True)
+    with pytest.raises(ValueError, match=message):
+        film.answer(name, body)
 
 
 def test_a_recording_that_cannot_be_shown_is_named(tmp_path: Path, pushed: Path) -> None:

@@ -67,16 +67,15 @@ class Page:
         assert "exceptionDetails" not in answer, (expression, answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def wait(self, expression: str, seconds: float = SECONDS) -> Any:
-        """Wait until an expression is true, and return its value."""
+    def wait(self, expression: str, seconds: float = SECONDS) -> None:
+        """Wait until an expression is true."""
         end = time.monotonic() + seconds
         while True:
             try:
-                value = self.js(expression)
+                if self.js(f"!!({expression})"):
+                    return
             except AssertionError:  # the page is changing just now
-                value = None
-            if value:
-                return value
+                pass
             assert time.monotonic() < end, (expression, self.text()[:2000], self.problems)
             time.sleep(0.05)
 

@@ -12,7 +12,7 @@ import typer
 from animalcat import plugins
 from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
 from animalcat.cli.session.exporting import export
-from animalcat.cli.session.holding import invalidate, judge, pause
+from animalcat.cli.session.holding import invalidate, judge, note, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
 from animalcat.cli.session.options import SessionPlan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
@@ -51,6 +51,7 @@ from animalcat.cli.shared.remote import (
     SessionArgument,
     client_for,
     data_folder,
+    say_pages,
     session_row,
 )
 from animalcat.cli.shared.same_agent import check_session
@@ -77,6 +78,7 @@ app.command()(watch)
 app.command()(export)
 app.command()(pause)
 app.command()(judge)
+app.command()(note)
 app.command("plan")(with_options(plan, SessionOptions, only=OPTIONS))
 app.command()(invalidate)
 
@@ -92,6 +94,7 @@ def run(plan: SessionPlan) -> None:
     check_apart([plan.agent], plan.bounds, None if plan.server else data_folder(plan.data))
     with plan.client() as client:
         session = plan.create(client)
+        say_pages(plan.server, plan.data, f"/sessions/{session.id}")
         played = run_agent(client, session, plan.agent, plan.bounds, new=True)
         _report(client, played, plan.server, plan.data, plan.as_json)
 
@@ -156,6 +159,7 @@ def resume(
                 return
             if current.paused:
                 current = client.resume_session(current)
+            say_pages(server, data, f"/sessions/{current.id}")
             current = run_agent(client, current, reference, bounds)
         _report(client, current, server, data, as_json)
 

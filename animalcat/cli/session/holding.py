@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from animalcat.cli.shared.output import print_json
+from animalcat.cli.shared.output import print_json, print_rows
 from animalcat.cli.shared.remote import (
     AsJson,
     Data,
@@ -18,6 +18,7 @@ from animalcat.cli.shared.remote import (
     episode_row,
     parse_episode,
     session_row,
+    timestamp,
 )
 
 
@@ -34,6 +35,29 @@ def pause(
         print_json(session_row(paused))
     else:
         typer.echo(f"{paused.id} is paused; go on with: animalcat session resume {paused.id}")
+
+
+def note(
+    session: SessionArgument,
+    text: Annotated[
+        str, typer.Argument(metavar="[TEXT]", help="The note. Without it, notes are shown.")
+    ] = "",
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a note on a session, or show the notes that were taken.
+
+    Notes are kept in the audit log, and change nothing else.
+    """
+    with client_for(server, data) as client:
+        if text:
+            client.note_session(session, text)
+        notes = client.session_notes(session)
+    rows = [
+        {"when": timestamp(one.created), "subject": one.subject, "note": one.text} for one in notes
+    ]
+    print_rows(rows, ["when", "subject", "note"], as_json=as_json)
 
 
 class RulingName(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
@@ -119,6 +119,26 @@ TOLD_AGENTS: Final = frozenset(
 WITHHELD: Final = (
     "the token is an agent's, so what its sessions play and find is kept from it: `-`, or null"
 )
+
+
+def say_pages(server: str | None, data: Path | None, path: str) -> None:
+    """Say where something is watched in a browser, if the server that a command uses has pages.
+
+    Args:
+        server: Host and port, if one was given; its links are its own to give.
+        data: The data directory, if one was given.
+        path: The page.
+    """
+    if server:
+        return
+    from animalcat.service.access.tokens import TokenError
+    from animalcat.service.host.lock import web_address
+    from animalcat.service.web.visits import link_to, visits_of
+
+    home = data_folder(data)
+    if url := web_address(home):
+        with suppress(TokenError, OSError):  # the directory is another user's
+            typer.echo(f"watch it at {link_to(url, visits_of(home).ticket(), path)}", err=True)
 
 
 @contextmanager

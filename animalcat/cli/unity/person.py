@@ -67,19 +67,16 @@ class PersonSource:
         session = person_session("animalcat-unity", datetime.now().astimezone())
         home, draws = Settings().home.absolute(), UnityDraws(self._seed, self._build)
 
-        def show() -> GameShow:
-            game = Game(
-                arena,
-                self._seed,
-                session=session,
-                instance="animalcat-unity",
-                data=home,
-                build=self._build,
-                draws=draws,
-            )
-            return GameShow(game)
-
-        with shown([playing_alone(show)]) as pages:
+        game = Game(
+            arena,
+            self._seed,
+            session=session,
+            instance="animalcat-unity",
+            data=home,
+            build=self._build,
+            draws=draws,
+        )
+        with shown([playing_alone(lambda: GameShow(game))]) as pages:
             link = pages.link()
             logger.info("play at %s", link)
             open_page(link)

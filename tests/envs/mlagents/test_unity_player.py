@@ -107,7 +107,7 @@ def test_a_person_plays_until_the_client_closes(
     monkeypatch.setenv("ANIMALCAT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("animalcat.cli.unity.person.open_page", lambda url: None)
     with client_of(["--playerMode", "1"], to_yaml(goal_arena())) as (code, log):
-        while (page := re.search(r"play at (http://\S+)/#\S+\n", log.read_text())) is None:
+        while (page := re.search(r"play at (http://\S+)#\S+\n", log.read_text())) is None:
             assert not code.done()
             time.sleep(0.02)
         with urllib.request.urlopen(page[1]) as answer:

@@ -1,0 +1,122 @@
+"""The pages of batteries: what is in them, with maps of their arenas, and the report on each."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from collections import OrderedDict
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from animalcat.codec import decode
+from animalcat.errors import AnimalcatError
+from animalcat.maps.small import arena_map
+from animalcat.service.web.guard import WHOLE_PAGE
+from animalcat.service.web.site import Part, Site, quoted
+from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+from animalcat.values import Instance
+
+PAGE: Final = 48
+"""Maps of a page."""
+MOST_SHEETS: Final = 4
+"""Reports that are kept; each takes a minute to make and a megabyte to keep."""
+MAPS: Final = 120
+"""Maps of a report."""
+
+
+def batteries(site: Site) -> Part:
+    """Return the part that shows batteries."""
+    assert site.served is not None, "it is a server's"
+    engines = site.served.engines
+    sheets = OrderedDict[str, str]()
+    making: dict[str, asyncio.Task[None]] = {}
+
+    async def every(request: Request) -> Response:
+        found = await site.client(request).list_batteries()
+        return site.page(request, "batteries.html.j2", batteries=found)
+
+    async def one(request: Request) -> Response:
+        name = str(request.path_params["battery"])
+        battery = await site.client(request).get_battery(name)
+        stub = sessions_pb2_grpc.BatteriesStub(site.channel(request))
+        token = request.query_params.get("page", "")[:500]
+        wanted = sessions_pb2.ListInstancesRequest(
+            parent=f"batteries/{name}", page_size=PAGE, page_token=token, arenas=True
+        )
+        answer = await stub.ListInstances(wanted)
+        instances = [decode(Instance, message) for message in answer.instances]
+        maps = await asyncio.to_thread(_maps, instances)
+        following = urlencode({"page": answer.next_page_token}) if answer.next_page_token else ""
+        return site.page(
+            request,
+            "battery.html.j2",
+            battery=battery,
+            instances=instances,
+            maps=maps,
+            following=following,
+            units={feature.name: feature.unit for feature in battery.features},
+            quoted=quoted,
+        )
+
+    async def sheet(request: Request) -> Response:
+        name = str(request.path_params["battery"])
+        digest = (await site.client(request).get_battery(name)).digest
+        if digest not in sheets:
+            await engines.battery(digest)  # so that its files are on this machine
+            if digest not in making:
+                folder = str(engines.battery_folder)
+                making[digest] = asyncio.create_task(make(name, digest, folder))
+            done, _ = await asyncio.wait({making[digest]}, timeout=1.0)
+            if not done:
+                return site.page(request, "making.html.j2", battery=name)
+            failed = making.pop(digest).exception()
+            if failed is not None:
+                raise AnimalcatError(f"the report cannot be made: {failed}", "INVALID_REQUEST")
+        sheets.move_to_end(digest)
+        return HTMLResponse(sheets[digest], headers={"content-security-policy": WHOLE_PAGE})
+
+    async def make(name: str, digest: str, folder: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, context) as executor:
+            loop = asyncio.get_running_loop()
+            sheets[digest] = await loop.run_in_executor(executor, _sheet, name, digest, folder)
+        while len(sheets) > MOST_SHEETS:
+            sheets.popitem(last=False)
+
+    def stop() -> None:
+        for task in making.values():
+            task.cancel()
+
+    routes = [
+        Route("/batteries", every),
+        Route("/batteries/{battery}", one),
+        Route("/batteries/{battery}/sheet", sheet),
+    ]
+    return Part(routes, bar={"/batteries": "Batteries"}, stop=stop)
+
+
+def _maps(instances: list[Instance]) -> dict[str, Any]:
+    return {one.name: Markup(arena_map(one.arena_yaml, one.name)) for one in instances}
+
+
+def _sheet(name: str, digest: str, folder: str) -> str:
+    """Make the report on a battery; in a process of its own, as it takes a minute."""
+    from animalcat.service.batteries.battery import load
+    from animalcat.service.library.layouts import layout_on
+    from animalcat.service.reporting.battery_report import battery_report
+    from animalcat.service.reporting.page import html_page
+    from animalcat.service.web.stage import settle
+
+    settle()
+    battery = load(digest, Path(folder))
+    layout = layout_on(battery, "") if battery.layout is not None else None
+    report = battery_report(name, battery, layout, MAPS)
+    arenas = {one.name: battery.arena_yaml(one) for one in battery.instances if battery.has_arenas}
+    return html_page(report, arenas)

@@ -1,0 +1,122 @@
+"""The web pages in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from animalcat import connect
+from animalcat.client import Client
+from animalcat.values import Session
+from tests.service.conftest import arena
+from tests.web.chromium import PROGRAM, Page, browser
+
+pytestmark = [
+    pytest.mark.skipif(not PROGRAM, reason="needs Chromium: apt-get install chromium"),
+    pytest.mark.timeout(280),
+]
+
+AGENT = """
+import time
+
+class Thinks:
+    def reset(self, info):
+        pass
+
+    def act(self, observation):
+        time.sleep(0.02)
+        return 3
+"""
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """A server, as it says of itself; with a battery of three arenas and a session on them."""
+    home = tmp_path_factory.mktemp("browser")
+    command = [sys.executable, "-m", "animalcat", "serve", "--data", str(home)]
+    server = subprocess.Popen(
+        [*command, "--port", "0", "--web", "0", "--json"],
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert server.stdout is not None
+    try:
+        told = json.loads(server.stdout.readline())
+        folder = home / "arenas"
+        folder.mkdir()
+        for k in range(3):
+            (folder / f"open-{k}.yml").write_text(arena(k))
+        (home / "thinks.py").write_text(AGENT)
+        yield told | {"home": home, "folder": folder}
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(60)
+
+
+def made(client: Client, folder: Path) -> Session:
+    """A session on a small battery."""
+    battery = client.import_battery("small", folder)
+    return client.create_session(
+        agent="thinks", battery=battery, layout="aaio", max_episodes=3, certify=False, seed=1
+    )
+
+
+def test_a_session_is_watched_to_its_end(facts: dict[str, Any]) -> None:
+    with connect(facts["address"]) as client, browser() as opened:
+        session = made(client, facts["folder"])
+        page = opened()
+        page.open(facts["web"])
+        page.wait("location.pathname === '/'")
+        assert "#" not in page.js("location.href")
+        page.wait(f"document.querySelector('a[href$=\"{session.id}\"]')")
+        page.key("KeyJ", "j")  # by keys alone
+        page.key("Enter", "Enter")
+        page.wait("document.querySelector('.session')")
+        page.wait("document.getElementById('waits').textContent === 'It waits for an agent.'")
+        agent = subprocess.Popen(
+            [sys.executable, "-m", "animalcat", "agent", "run", "--connect", facts["address"]]
+            + ["--session", session.id, "--agent", f"{facts['home']}/thinks.py:Thinks"]
+            + ["--name", "thinks"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=dict(os.environ),
+        )
+        try:
+            page.wait("document.getElementById('picture').naturalWidth > 0")
+            page.wait("document.getElementById('path').getAttribute('points').length > 20")
+            page.wait("document.querySelectorAll('#things *').length > 0")
+            page.wait("document.querySelectorAll('#recent tr').length > 0")
+            page.js("document.getElementById('pause').click()")
+            page.wait("!document.getElementById('paused').hidden")
+            assert client.get_session(session).paused
+            page.js("document.getElementById('resume').click()")
+            page.wait("document.getElementById('state').textContent === 'finished'")
+        finally:
+            agent.terminate()
+            agent.wait(30)
+        assert page.js("document.querySelectorAll('#strip li').length") == 3
+        assert page.js("document.querySelectorAll('.capability').length") > 0
+        assert "The session is over." in page.text()
+        plays_its_film(page)
+        assert page.problems == []
+
+
+def plays_its_film(page: Page) -> None:
+    """The last episode is played from its recording, and its step is in the address."""
+    page.js("document.querySelector('#recent a').click()")
+    page.wait("document.querySelector('.film')")
+    page.wait("document.getElementById('outcome').textContent.startsWith('It ended')", 120)
+    page.wait("document.getElementById('why').textContent.includes('Why it went so')", 120)
+    page.key("End", "End")
+    page.wait("Number(document.getElementById('time').value) > 5")
+    page.wait("location.hash.length > 1")
+    seen = "new Set(document.getElementById('camera').getContext('2d')"
+    assert page.js(f"{seen}.getImageData(0, 0, 256, 256).data).size") > 5
