@@ -152,7 +152,7 @@ def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
         ("max_episodes: 4", "max_episodes: 2"),
         ("practice: {passes: 1, of: 2, most: 3}\n", ""),
         (', "Walk with the arrow keys."', ""),
-        # A browser that is killed at once has not written its cookies yet; the link knows who comes.
+        # A browser that is killed at once has not written its cookies; the link says who comes.
         ("debrief:", "who: {by: prolific}\ndebrief:"),
     )
     query = "?PROLIFIC_PID=5f1c&STUDY_ID=s&SESSION_ID=t"
