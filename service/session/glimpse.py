@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from animalcat.envs.places import unwatched
 from animalcat.envs.types import STATE_COLUMNS, Environment, Step
-from animalcat.service.access.private_files import private_folder
 
 FOLDER: Final = "watched"
 """Folder of a data directory for these files; nothing in it is kept."""
@@ -130,7 +129,7 @@ class Onlooker:
         try:
             os.utime(self._ask)
         except FileNotFoundError:
-            private_folder(self._ask.parent)
+            self._ask.parent.mkdir(0o700, parents=True, exist_ok=True)  # not for agents
             self._ask.touch(0o600)
         try:
             changed = self._view.stat().st_mtime_ns
