@@ -19,7 +19,6 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -381,13 +380,12 @@ def _event(kind: str, said: Mapping[str, Any]) -> bytes:
 
 def _state(session: Session, played: Sequence[Episode]) -> dict[str, Any]:
     """Return what is told of a session and of its latest attempts, which come newest first."""
-    units = {c.name: c.unit for c in session.capabilities}
     return {
         **summary(session),
         "labels": labels(session),
         "outcomes": [[e.number, e.attempt, letter(e)] for e in reversed(played)],
-        "recent": [told(e, units) for e in played if e.outcome is not None][:RECENT],
-        "playing": [told(e, units) for e in played if e.outcome is None],
+        "recent": [told(e) for e in played if e.outcome is not None][:RECENT],
+        "playing": [told(e) for e in played if e.outcome is None],
     }
 
 
@@ -423,17 +421,13 @@ def summary(session: Session) -> dict[str, Any]:
     }
 
 
-def because(decision: Decision, units: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return why an instance was chosen, in a sentence without its end.
-
-    What it asks is compared with what is believed of the agent, in the unit of each capability.
-    """
+def because(decision: Decision) -> str:
+    """Return why an instance was chosen, and where it is nearest to the agent's limit."""
     said = [decision.because or REASONS.get(decision.reason, decision.reason)]
     if decision.margins:
         name, margin = min(decision.margins.items(), key=lambda pair: abs(pair[1]))
-        side = "more than" if margin >= 0 else "less than"
-        amount = f"{abs(margin):.2g} {units.get(name, '')}".rstrip()
-        said.append(f"{name} is believed {amount} {side} it asks")
+        than = "more" if margin >= 0 else "less"
+        said.append(f"nearest to the limit in {name}, believed to be {than} than it asks for")
     return "; ".join(filter(None, said))
 
 
@@ -444,7 +438,7 @@ def letter(episode: Episode) -> str:
     return "." if episode.outcome is None else _LETTERS[episode.outcome]
 
 
-def told(episode: Episode, units: Mapping[str, str]) -> dict[str, Any]:
+def told(episode: Episode) -> dict[str, Any]:
     """Return what is told of an attempt, and of why it was chosen."""
     decision = episode.decision
     return {
@@ -457,6 +451,6 @@ def told(episode: Episode, units: Mapping[str, str]) -> dict[str, Any]:
         "steps": episode.steps,
         "cause": f"invalid: {episode.invalid}" if episode.invalid else episode.cause,
         "practice": episode.practice,
-        "because": because(decision, units),
+        "because": because(decision),
         "predicted": _short(decision.predicted),
     }
