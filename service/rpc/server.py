@@ -48,10 +48,10 @@ from animalcat.service.host.supervisor import Supervisor
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.memory import SpareMemory
 from animalcat.service.operations import Operations
+from animalcat.service.own_calls import Calls
 from animalcat.service.refusals import Refusals
 from animalcat.service.rpc.access import AccessCalls
 from animalcat.service.rpc.batteries import Batteries
-from animalcat.service.rpc.calls import Calls
 from animalcat.service.rpc.campaigns import Campaigns
 from animalcat.service.rpc.episodes import Episodes
 from animalcat.service.rpc.gateway import Gateway
@@ -394,13 +394,16 @@ async def create_server(
             await inside.conductors.resume()
             link = web = ""
             if settings.web:
-                from animalcat.service.web.serving import offered  # which only then is needed
+                # These are needed only then.
+                from animalcat.service.web.serving import offered
+                from animalcat.service.web.site import Served
 
                 calls = Calls(inside.limits, inside.gate, note_refusal)
                 opened.push_async_callback(calls.close)
                 for add, servicer in servicers:
                     add(servicer, calls)
-                pages = await opened.enter_async_context(offered(inside, calls))
+                served = Served(settings, inside.gate, calls, engines)
+                pages = await opened.enter_async_context(offered(served))
                 link, web = pages.link(), pages.url
             if metrics is not None:
                 offered = stack.enter_context(

@@ -1,6 +1,6 @@
 """Answers the calls of its own process: a data directory without a port, a socket or a channel.
 
-The calls go the way of `animalcat.service.rpc.calls`.
+The calls go the way of `animalcat.service.own_calls`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from animalcat.layouts.inference.fitter import Fits
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.settings import Settings
-from animalcat.service.rpc.calls import Calls
+from animalcat.service.own_calls import Calls
 from animalcat.service.rpc.server import Starter, composed, servicers_of
 
 

@@ -12,6 +12,6 @@ within budgets, `spending` adds up what they cost, and `playthrough` how the att
 `evidence` holds what is known: the attempts, the measurement and its certificates. `final_fits`
 makes the last fits by NUTS. `disk` says whether there is room for outcomes. `intact` looks whether
 all is as it was stored, and `unused` keeps in memory what may be used again. `record` keeps the
-session's row, `events` tells watchers of changes, and `parts` is what all engines of a server
-share.
+session's row, `events` tells watchers of changes, `glimpse` shows them what an agent sees just now,
+and `parts` is what all engines of a server share.
 """

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import time
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +22,6 @@ import numpy.typing as npt
 
 from animalcat.envs.places import unwatched
 from animalcat.envs.types import STATE_COLUMNS, Environment, Step
-from animalcat.service.access.private_files import private_folder
 
 FOLDER: Final = "watched"
 """Folder of a data directory for these files; nothing in it is kept."""
@@ -30,6 +31,10 @@ ASKED_SECONDS: Final = 3.0
 """For how long one is shown pictures after asking."""
 SIDE: Final = 96
 """Side in pixels of a picture that is drawn for people, where the agent has no camera."""
+
+
+_HEAD: Final = struct.Struct("<II")
+"""Length and check sum of what is shown."""
 
 
 @runtime_checkable
@@ -98,9 +103,13 @@ class Shower:
         parts = [json.dumps(head).encode(), b"\n"]
         parts += [] if picture is None else [picture.tobytes()]
         parts += [] if state is None else [state.tobytes()]
-        beside = self._view.with_suffix(".new")
-        beside.write_bytes(b"".join(parts))
-        beside.replace(self._view)
+        data = b"".join(parts)
+        # In place: to rename a file over another one may wait for the disk, and the agent with it.
+        file = os.open(self._view, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(file, _HEAD.pack(len(data), zlib.crc32(data)) + data, 0)
+        finally:
+            os.close(file)
 
 
 class Onlooker:
@@ -120,15 +129,21 @@ class Onlooker:
         try:
             os.utime(self._ask)
         except FileNotFoundError:
-            private_folder(self._ask.parent)
+            self._ask.parent.mkdir(0o700, parents=True, exist_ok=True)  # not for agents
             self._ask.touch(0o600)
         try:
             changed = self._view.stat().st_mtime_ns
             data = b"" if changed == self._seen else self._view.read_bytes()
         except FileNotFoundError:
             return None
+        if len(data) < _HEAD.size:
+            return None
+        size, check = _HEAD.unpack_from(data)
+        data = data[_HEAD.size : _HEAD.size + size]
+        if zlib.crc32(data) != check:  # it is being written just now
+            return None
         self._seen = changed
-        return _read(data) if data else None
+        return _read(data)
 
     def close(self) -> None:
         """Ask no more."""

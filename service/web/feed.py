@@ -422,15 +422,12 @@ def summary(session: Session) -> dict[str, Any]:
 
 
 def because(decision: Decision) -> str:
-    """Return why an instance was chosen, in a sentence without its end.
-
-    What it asks is compared with what is believed of the agent, in the unit of each capability.
-    """
+    """Return why an instance was chosen, and where it is nearest to the agent's limit."""
     said = [decision.because or REASONS.get(decision.reason, decision.reason)]
     if decision.margins:
         name, margin = min(decision.margins.items(), key=lambda pair: abs(pair[1]))
-        side = "more than" if margin >= 0 else "less than"
-        said.append(f"{name} is believed {abs(margin):.2g} {side} it asks")
+        than = "more" if margin >= 0 else "less"
+        said.append(f"nearest to the limit in {name}, believed to be {than} than it asks for")
     return "; ".join(filter(None, said))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -21,9 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from animalcat.networks import Network, is_loopback, within
-
-if TYPE_CHECKING:
-    from animalcat.service.web.site import Site
+from animalcat.service.web.visits import Visits
 
 MOST_BODY: Final = 256 * 1024
 """Most bytes of what a page may send at once."""
@@ -105,10 +103,24 @@ class Asked:
         return self.origin.startswith("https:")
 
 
+class Guarded(Protocol):
+    """What is guarded; `Site` is one."""
+
+    @property
+    def visits(self) -> Visits:
+        """Signs what forms have to send."""
+        ...
+
+    @property
+    def door(self) -> Door:
+        """By which addresses browsers come."""
+        ...
+
+
 class Guard:
     """The ASGI middleware before all routes."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: Guarded) -> None:
         """Guard an application."""
         self._app = app
         self._site = site

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from animalcat.service.host.settings import Settings
-    from animalcat.service.rpc.calls import Calls
-    from animalcat.service.rpc.server import Inside
 
 log = logging.getLogger(__name__)
 
@@ -63,20 +61,18 @@ class Pages(NamedTuple):
 
 
 @asynccontextmanager
-async def offered(inside: Inside, calls: Calls) -> AsyncGenerator[Pages]:
+async def offered(served: Served) -> AsyncGenerator[Pages]:
     """Offer the pages of a data directory for the duration of the block.
 
     Args:
-        inside: What serves the directory.
-        calls: Answers the calls of this process.
+        served: What serves the directory.
 
     Raises:
         OSError: One cannot listen at the address of the settings; its file name says where.
     """
-    settings = inside.settings
+    settings, gate = served.settings, served.gate
     host, port = settings.web_at
     listener = _listener(host, port)
-    gate = inside.gate
     used = UsedOnDisk(settings.home / FOLDER)
     visits = Visits(gate.tickets.key_for(PURPOSE), used, gate.tokens)
     names = settings.host_names
@@ -86,7 +82,7 @@ async def offered(inside: Inside, calls: Calls) -> AsyncGenerator[Pages]:
         settings.tls,
         parse_networks(settings.web_proxies),
     )
-    site = Site(visits, door, Served(settings, gate, calls, inside.engines))
+    site = Site(visits, door, served)
     async with _running(create_app(site, ALL), listener, site, settings):
         yield Pages(_url(listener, door), visits.ticket)
 

@@ -26,7 +26,7 @@ from animalcat.service.web.visits import Visits
 if TYPE_CHECKING:
     from animalcat.service.access.gate import Gate
     from animalcat.service.host.settings import Settings
-    from animalcat.service.rpc.calls import Calls
+    from animalcat.service.own_calls import Calls
     from animalcat.service.session.engines import Engines
 
 HERE: Final = Path(__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,7 +69,7 @@ async def pages(
 @asynccontextmanager
 async def served(
     start: Start, data: Path, **settings: Any
-) -> AsyncIterator[tuple[Service, Browser]]:
+) -> AsyncGenerator[tuple[Service, Browser]]:
     async with (
         start(data, web="0", **settings) as service,
         Browser(service.running.link) as browser,

@@ -63,9 +63,9 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 
 def made(client: Client, folder: Path) -> Session:
     """A session on a small battery."""
-    battery = client.import_battery("small", folder)
+    battery = client.import_battery(folder, "small")
     return client.create_session(
-        agent="thinks", battery=battery, layout="aaio", max_episodes=3, certify=False, seed=1
+        agent="thinks", battery=battery.id, layout="aaio", max_episodes=3, certify=False, seed=1
     )
 
 
@@ -81,10 +81,10 @@ def test_a_session_is_watched_to_its_end(facts: dict[str, Any]) -> None:
         page.key("Enter", "Enter")
         page.wait("document.querySelector('.session')")
         page.wait("document.getElementById('waits').textContent === 'It waits for an agent.'")
+        animalcat = [sys.executable, "-m", "animalcat", "agent", "run"]
+        named = ["--agent", f"{facts['home']}/thinks.py:Thinks", "--name", "thinks"]
         agent = subprocess.Popen(
-            [sys.executable, "-m", "animalcat", "agent", "run", "--connect", facts["address"]]
-            + ["--session", session.id, "--agent", f"{facts['home']}/thinks.py:Thinks"]
-            + ["--name", "thinks"],
+            [*animalcat, "--connect", facts["address"], "--session", session.id, *named],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=dict(os.environ),

@@ -78,7 +78,7 @@ function showCapabilities(all) {
     make("div", { class: "value numbers" }, make("b", {}, c.value), make("span", { class: "small soft" }, c.interval && `90 %: ${c.interval}`)),
     draw(k, c),
     ...(c.needs ? [make("span", { class: "small soft" }, `about ${c.needs} episodes more`)] : []),
-    ...(c.limit ? [make("p", { class: "small soft limit" }, c.limit)] : [])));
+    ...(c.limit ? [make("p", { class: "small soft limit" }, `Its target ${c.limit}.`)] : [])));
   $("capabilities").replaceChildren(...rows);
 }
 
