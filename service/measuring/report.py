@@ -49,6 +49,7 @@ from animalcat.service.measuring.voids import (
 from animalcat.service.model import StoredCertificate
 from animalcat.service.versions import LOOKS, MOTION
 from animalcat.values import (
+    NOTHING,
     PRACTICE,
     CapabilityStatus,
     Decision,
@@ -264,7 +265,7 @@ def provenance(
         "agent": spec.pop("agent"),
         "battery": spec.pop("battery"),
         "privileged": session.spec.observation_spec.privileged,
-        "answers": answers_in_words(session.spent),
+        "answers": answers_in_words(sum((e.spent for e in attempts), NOTHING)),
         "made": dict(
             Counter(e.decision.made.made_as.value for e in attempts if e.counts and e.decision.made)
         ),

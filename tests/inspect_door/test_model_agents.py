@@ -160,6 +160,14 @@ def test_a_provider_that_fails_now_and_then_is_asked_again() -> None:
         played(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 1)
 
 
+def test_an_answer_that_a_limit_of_tokens_cut_off_is_told_apart() -> None:
+    message = ChatMessageAssistant(content="Think('It is far, so I")
+    choice = ChatCompletionChoice(message=message, stop_reason="max_tokens")
+    cut = understood(ModelOutput(model=NAME, choices=[choice]), Tongue("script"))
+    assert cut.kind == "limit"
+    assert "cut off" in cut.why
+
+
 def test_after_its_last_answer_a_model_is_not_asked_again() -> None:
     model, shown = scripted("Wait(0.06)")
     answers = played(ModelAgent(model, Tongue("script", answers=2)), 5)
@@ -212,10 +220,12 @@ def test_a_model_plays_a_session(server: Server, make_session: MakeSession) -> N
     with animalcat.connect(server.address) as client:
         client.evaluate(agent, session)
         spent = client.get_session(session).spent
-        labels = client.profile(session)["labels"]
+        profile = client.profile(session)
         rows = client.outcomes(session)
     assert (spent.answers, spent.unparseable) == (8, 7)
-    assert "7 of 8 answers could not be parsed: this measures the format" in labels
+    told = "7 of 8 answers could not be parsed: this measures the format"
+    assert told in profile["labels"]
+    assert profile["verdict"]["sentences"][0] == f"{told}."
     assert list(rows["unparseable"]) == [3, 4]
 
 
