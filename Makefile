@@ -246,9 +246,10 @@ doors-newest: requirements.lock requirements-animalai.lock docker/openenv/requir
 
 # The agents that others are compared with: trained, measured, and their profiles written where they are shipped.
 references: $(STAMP) sb3-env
-	for family in introductory navigation object-permanence; do \
+	for one in introductory:100000 navigation:100000 object-permanence:50000; do \
+	  family=$${one%:*} steps=$${one#*:}; \
 	  $(CLIENTS)/sb3/bin/python docs/examples/training/train.py references/ppo-$$family --family $$family --steps 50000,100000 && \
-	  cp references/ppo-$$family/100000.npz animalcat/references/ppo-$$family.npz || exit 1; done
+	  cp references/ppo-$$family/$$steps.npz animalcat/references/ppo-$$family.npz || exit 1; done
 	$(BIN)/python -m benchmarks.references --folder references
 
 # The figures of the paper's draft, of what was measured and is kept.

@@ -220,7 +220,7 @@ def compare(
             metavar="SESSION|FILE.nc|LOG.eval|reference:AGENT...",
             help="Ids of two or more sessions, files that `profile export --format netcdf` wrote, "
             "logs of adaptive tasks of inspect_ai, or agents whose profiles are shipped: "
-            "reference:scout on the battery of the first, reference:scout@testbed on another.",
+            "reference:scout on the battery of the first, reference:scout@basics on another.",
         ),
     ],
     output: Annotated[

@@ -44,7 +44,7 @@ REFERENCES: Final = {
     ),
     "ppo-object-permanence": Reference(
         "agents.py:PpoObjectPermanence",
-        "PPO by rays, 100,000 steps on the family object-permanence",
+        "PPO by rays, 50,000 steps on the family object-permanence",
     ),
 }
 
