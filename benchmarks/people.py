@@ -135,13 +135,14 @@ def run(quick: bool = False, keep: Path | None = None) -> list[dict[str, Any]]:
     for aim in AIMS:
         mine = [row for row in costs if row["aim"] == aim]
         ratio = np.array([row["sd"] for row in mine]) / usual
+        deviation = float(np.mean([row["sd"] for row in mine]))
+        share = float(np.mean([row["passed"] for row in mine]))
         rows.append(
             {
-                "what": f"aim {aim:g}" if aim else "no aim",
-                "people": len(mine),
-                "passed": round(float(np.mean([row["passed"] for row in mine])), 3),
-                "sd, share of range": round(float(np.mean([row["sd"] for row in mine])), 4),
-                "sd against no aim": round(float(ratio.mean()), 3),
+                "name": f"deviations with {f'an aim of {aim:g}' if aim else 'no aim'}",
+                "unit": "of those without",
+                "value": round(float(ratio.mean()), 3),
+                "note": f"{len(mine)} people pass {share:.0%}; {deviation:.4f} of the ranges",
             }
         )
     return rows
@@ -150,11 +151,12 @@ def run(quick: bool = False, keep: Path | None = None) -> list[dict[str, Any]]:
 def node_row(name: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How well a node is found."""
     means, truths = (np.array([one[key] for one in found]) for key in ("mean", "truth"))
+    held = float(np.mean([one["held"] for one in found]))
+    bias, rmse = float((means - truths).mean()), float(np.sqrt(((means - truths) ** 2).mean()))
     return {
-        "what": name,
-        "people": len(found),
-        "held by 90 %": round(float(np.mean([one["held"] for one in found])), 3),
-        "bias": round(float((means - truths).mean()), 3),
-        "rmse": round(float(np.sqrt(((means - truths) ** 2).mean())), 3),
-        "correlation": round(float(np.corrcoef(means, truths)[0, 1]), 3),
+        "name": f"coverage of 90 % intervals, {name}",
+        "unit": "share",
+        "value": round(held, 3),
+        "note": f"{len(found)} values; bias {bias:.3g}, root mean square error {rmse:.3g}, "
+        f"correlation {np.corrcoef(means, truths)[0, 1]:.2f}",
     }

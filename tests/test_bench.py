@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from math import isfinite
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -20,7 +21,7 @@ from animalcat.cli.bench import PARTS
 from animalcat.cli.demo import WALKS
 from animalcat.cli.main import build
 from benchmarks import __main__ as laboratory
-from benchmarks import coins, fresh
+from benchmarks import coins, fresh, people, web
 
 LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "sensors": {},
@@ -65,12 +66,12 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 ELSEWHERE: Final = {
     *("simulator", "fidelity", "against", "twin", "fresh", "demands", "adaptive", "recovery"),
     *("impostors", "trust", "kill", "fuzz", "entrants", "rate", "retest", "growth", "coins"),
-    *("levels", "choice", "speech"),
+    *("levels", "choice", "speech", "spoken", "people", "web"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
 of layouts, test_battery_rate, test_recovery, test_kill, test_fuzz, test_entrants, test_growth and
-test_levels; that of `speech` is among those of inspect_ai;
-`fresh` and `coins` have one below."""
+test_levels; those of `speech` and `spoken` are among those of inspect_ai;
+`fresh`, `coins`, `people` and `web` have one below."""
 
 
 def test_every_part_is_tried() -> None:
@@ -122,6 +123,31 @@ def test_a_part_runs_to_its_end(
     figures = [row[key] for row in rows for key in ("cold", "median", "value") if key in row]
     assert len(figures) == len(rows) > 0
     assert all(isfinite(figure) and figure > 0.0 for figure in figures)
+
+
+@pytest.mark.slow
+def test_people_are_recovered_and_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, less in {"PEOPLE": 20, "ROUNDS": 4, "AIMED": 10, "AIMS": (0.0, 0.7)}.items():
+        monkeypatch.setattr(people, name, less)
+    rows = people.run(True, tmp_path)
+    assert all(isfinite(row["value"]) for row in rows)
+    assert {row["name"] for row in rows} >= {
+        "coverage of 90 % intervals, all nodes",
+        "deviations with an aim of 0.7",
+    }
+    monkeypatch.setattr(people, "recover", None)  # what is stored is not made again
+    assert people.run(True, tmp_path) == rows
+
+
+@pytest.mark.slow
+def test_what_viewers_cost_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "SECONDS", 0.5)
+    monkeypatch.setattr(web, "VIEWERS", 2)
+    rows = web.run(True)
+    assert rows
+    assert all(isfinite(row["value"]) for row in rows)
 
 
 def test_a_session_of_coins_is_killed_and_comes_to_its_end(

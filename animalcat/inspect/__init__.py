@@ -11,7 +11,7 @@ for solvers of others. `read_logs` gives the outcomes in logs of any tasks as a 
 
 A sample's way: `plan` has its demands, `session` chooses it, `source` gives it to inspect_ai and
 takes in what came of it (`logs`), and `report` says what that tells; `results` does it all again
-from a log. `stopping` stops early, `_registry` is what inspect_ai loads. `arenas` lets a model play
+from a log. `tables` reads logs of any tasks, `stopping` stops early, `_registry` is what inspect_ai loads. `arenas` lets a model play
 a session as a task, and `speaking` is the model as an agent.
 """
 
@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from animalcat.inspect.arenas import arena, arena_tools
-    from animalcat.inspect.logs import read_logs
     from animalcat.inspect.source import adaptive
     from animalcat.inspect.stopping import early_stopping
+    from animalcat.inspect.tables import read_logs
 
 __all__ = ["adaptive", "arena", "arena_tools", "early_stopping", "read_logs"]
-_HOME = {"adaptive": "source", "arena": "arenas", "arena_tools": "arenas", "read_logs": "logs"}
+_HOME = {"adaptive": "source", "arena": "arenas", "arena_tools": "arenas", "read_logs": "tables"}
 """Where each name lives; one that is not here is in `stopping`."""
 
 

@@ -12,7 +12,8 @@ from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.scorer import Score, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
 
-from animalcat.inspect.logs import LogError, read_logs
+from animalcat.inspect.logs import LogError
+from animalcat.inspect.tables import read_logs
 
 from .sums import adder, samples, sums
 
