@@ -46,7 +46,18 @@ def test_a_small_model_plays_ten_arenas(served: str, tmp_path: Path) -> None:
     command = [
         *(str(HOME / "animalcat"), "session", "run", "--agent", "llm:openai-api/local/smollm2"),
         *("--tongue", tongue, "--battery", "spoken", "--max-episodes", str(ARENAS)),
-        *("--target-sd", "0", "--futility", "0", "--no-certify", "--data", str(tmp_path), "--json"),
+        *(
+            "--target-sd",
+            "0",
+            "--futility",
+            "0",
+            "--no-certify",
+            "--action-timeout",
+            "900",
+            "--data",
+            str(tmp_path),
+            "--json",
+        ),
     ]
     known = {**os.environ, "LOCAL_API_KEY": "none", "LOCAL_BASE_URL": f"{served}/v1"}
     done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
