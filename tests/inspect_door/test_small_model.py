@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -62,10 +61,9 @@ def test_a_small_model_plays_ten_arenas(served: str, tmp_path: Path) -> None:
     known = {**os.environ, "LOCAL_API_KEY": "none", "LOCAL_BASE_URL": f"{served}/v1"}
     done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    profile = json.loads(done.stdout)
     with server_for(None, tmp_path) as address, animalcat.connect(address) as client:
-        episodes = client.episodes(profile["provenance"]["session"])
-        spent = client.get_session(profile["provenance"]["session"]).spent
+        (session,) = client.list_sessions()
+        episodes, spent = client.episodes(session), client.get_session(session).spent
     assert len(episodes) == ARENAS
     assert all(one.counts for one in episodes)
     assert ARENAS <= spent.answers <= 2 * ARENAS
