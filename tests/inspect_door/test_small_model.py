@@ -66,7 +66,8 @@ def test_a_small_model_plays_ten_arenas(served: str, tmp_path: Path) -> None:
         episodes, spent = client.episodes(session), client.get_session(session).spent
     assert len(episodes) == ARENAS
     assert all(one.counts for one in episodes)
-    assert ARENAS <= spent.answers <= 2 * ARENAS
-    assert spent.tokens_in > 100 * spent.answers
-    assert spent.tokens_out > spent.answers
+    # It is asked twice in each arena, and then no more; what is cut off is no answer.
+    assert 2 * ARENAS <= spent.answers + spent.limits <= 3 * ARENAS
+    assert spent.tokens_in > 50 * ARENAS
+    assert spent.tokens_out > ARENAS
     assert spent.refusals == spent.errors == 0
