@@ -121,7 +121,7 @@ def run(
         typer.Option(
             metavar="REFERENCE",
             help="An agent to measure: builtin:NAME, plugin:NAME, or path/to/file.py:Class, with "
-            "+LIMIT=STRENGTH. Give it twice or more.",
+            "+LIMIT=STRENGTH; or llm:MODEL, with +TONGUE. Give it twice or more.",
             rich_help_panel=AGENT,
         ),
     ] = None,
