@@ -40,7 +40,7 @@ def pause(
 def note(
     session: SessionArgument,
     text: Annotated[
-        str, typer.Argument(metavar="[TEXT]", help="The note. Without it, notes are shown.")
+        str, typer.Argument(metavar="NOTE", help="The note. Without it, notes are shown.")
     ] = "",
     server: Server = None,
     data: Data = None,
