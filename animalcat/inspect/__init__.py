@@ -11,8 +11,8 @@ for solvers of others. `read_logs` gives the outcomes in logs of any tasks as a 
 
 A sample's way: `plan` has its demands, `session` chooses it, `source` gives it to inspect_ai and
 takes in what came of it (`logs`), and `report` says what that tells; `results` does it all again
-from a log. `tables` reads logs of any tasks, `stopping` stops early, `_registry` is what inspect_ai loads. `arenas` lets a model play
-a session as a task, and `speaking` is the model as an agent.
+from a log. `tables` reads logs of any tasks, `stopping` stops early, `_registry` is what inspect_ai
+loads. `arenas` lets a model play a session as a task, and `speaking` is the model as an agent.
 """
 
 from __future__ import annotations
