@@ -125,7 +125,6 @@ def test_a_part_runs_to_its_end(
     assert all(isfinite(figure) and figure > 0.0 for figure in figures)
 
 
-@pytest.mark.slow
 def test_people_are_recovered_and_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
