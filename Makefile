@@ -89,7 +89,7 @@ check-due: $(STAMP)
 check-quick: $(STAMP)
 	$(BIN)/python -m tests.packages --quick $(PYTHON)
 	$(BIN)/python -m pytest -m cluster tests/service/test_cluster_pools.py -k gives_way_to_who_waits
-	$(MAKE) --no-print-directory pymc6 PYMC6_TESTS="tests/layouts/test_two_evaluators.py -k shipped_layouts_equal" TESTFLAGS=
+	$(MAKE) --no-print-directory pymc6 PYMC6_TESTS="tests/layouts/test_two_evaluators.py tests/layouts/test_fit.py -k 'shipped_layouts_equal or what_the_outcomes_cannot_tell'" TESTFLAGS=
 
 # Apart, since a cluster of several nodes needs a machine for itself.
 test-cluster: $(STAMP)

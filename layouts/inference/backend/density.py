@@ -9,6 +9,7 @@ hold both equal.
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -123,7 +124,11 @@ def model(
 
     each, count = list(layout.latent_names), len(layout.latents)
     numbers = tape(layout, features, outcomes, weights)
+    # Since 0.16.11 nutpie keeps under which key a shared variable stands; there are none.
+    known = {field.name for field in fields(CompiledPyMCModel)}
+    keys: dict[str, Any] = {"shared_var_keys": {}} if "shared_var_keys" in known else {}
     return CompiledPyMCModel(
+        **keys,
         dims={},
         compiled_logp_func=log_density,
         compiled_expand_func=expand,
