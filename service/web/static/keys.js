@@ -9,7 +9,7 @@ function choose(at) {
   const all = rows();
   if (!all.length) return;
   chosen = Math.max(0, Math.min(all.length - 1, at));
-  all.forEach((row, k) => row.setAttribute("aria-selected", k === chosen));
+  all.forEach((row, k) => row.toggleAttribute("aria-current", k === chosen));
   all[chosen].scrollIntoView({ block: "nearest" });
 }
 
@@ -31,6 +31,7 @@ async function renew() {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-refresh]");
+  if (!fresh && old.dataset.refresh === "until") location.reload();  // what was waited for is there
   if (!fresh || fresh.innerHTML === old.innerHTML) return;
   const marked = new Set([...old.querySelectorAll("input:checked")].map((box) => box.value));
   for (const box of fresh.querySelectorAll("input[type=checkbox]")) box.checked = marked.has(box.value);
