@@ -31,7 +31,7 @@ class Thinks:
 
     def act(self, observation):
         time.sleep(0.05)
-        return 1
+        return 3
 """
 
 
@@ -52,7 +52,7 @@ def served(home: Path) -> Generator[dict[str, Any]]:
         (arenas / f"open-{k:02}.yml").write_text(arena(k))
     slow = home / "slow"
     slow.mkdir()
-    (slow / "long.yml").write_text(arena(1).replace("t: 24", "t: 5000"))
+    (slow / "long.yml").write_text(arena(1).replace("t: 24", "t: 20000"))
     (home / "thinks.py").write_text(AGENT)
     at = ("--data", str(home / "data"))
     ran("battery", "import", str(arenas), "--name", "small", *at)
@@ -95,6 +95,7 @@ def pages(page: Page, link: str) -> Iterator[str]:
         return path
 
     yield goes("/enter")
+    page.open("about:blank")  # the link differs from that address by its # alone
     page.open(link)
     page.wait("location.pathname === '/'")
     page.wait("document.querySelector('.tag.on')")

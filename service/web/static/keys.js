@@ -30,8 +30,12 @@ async function renew() {
   if (!old || document.hidden || old.contains(document.activeElement) || old.querySelector("details[open]")) return;
   const answer = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!answer.ok) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-refresh]");
-  if (!fresh && old.dataset.refresh === "until") location.reload();  // what was waited for is there
+  const text = await answer.text();
+  if (old.dataset.refresh === "until") {
+    if (!text.includes('data-refresh="until"')) location.reload();  // what was waited for is there
+    return;
+  }
+  const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("[data-refresh]");
   if (!fresh || fresh.innerHTML === old.innerHTML) return;
   const marked = new Set([...old.querySelectorAll("input:checked")].map((box) => box.value));
   for (const box of fresh.querySelectorAll("input[type=checkbox]")) box.checked = marked.has(box.value);
