@@ -57,6 +57,7 @@ def pages(page: Page, link: str, monitor: str) -> Iterator[str]:
                 yield name
                 page.js("document.querySelector('[value=\"2\"]').click()")
                 click(page, ".go")
+                assert "At least one answer is wrong" in page.text()
                 yield "questions, again"
             if now == "play":
                 ready = "!document.getElementById('go').hidden"
