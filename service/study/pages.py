@@ -254,10 +254,18 @@ class StudyPages:
             case Stage.INSTRUCTIONS:
                 text = self._html(request, study.instructions[now.page])
                 return self._page(
-                    request, study, "text", text=text, kind="read", page=now.page, score=""
+                    request,
+                    study,
+                    "text",
+                    text=text,
+                    kind="read",
+                    page=now.page,
+                    score="",
+                    again=now.tries > 0 and now.page == 0,
                 )
             case Stage.QUESTIONS:
-                return self._page(request, study, "questions", again=now.tries > 0)
+                again = now.tries > 0 and not study.instructions  # else these have said so
+                return self._page(request, study, "questions", again=again)
             case Stage.PRACTICE | Stage.PLAY:
                 return self._page(request, study, "play", now=now, shown=shown)
             case Stage.BREAK:
@@ -273,6 +281,7 @@ class StudyPages:
                     kind="debriefed",
                     page=0,
                     score=score if shown.score else "",
+                    again=False,
                 )
             case Stage.SCREENED:
                 return self._end_page(request, study, "screened", study.completion.screened)

@@ -73,7 +73,7 @@ function connect() {
     onFrame: (state) => {
       tries = 0;
       if (at("health")) at("health").value = state.health;
-      if (at("reward")) at("reward").textContent = state.reward.toFixed(1);
+      if (at("reward")) at("reward").textContent = (Math.round(10 * state.reward) / 10 || 0).toFixed(1);
     },
     onKey: (event, down) => {
       if (playing || go.hidden || !["Space", "Enter"].includes(event.code)) return false;

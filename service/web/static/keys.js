@@ -9,7 +9,7 @@ function choose(at) {
   const all = rows();
   if (!all.length) return;
   chosen = Math.max(0, Math.min(all.length - 1, at));
-  all.forEach((row, k) => row.setAttribute("aria-selected", k === chosen));
+  all.forEach((row, k) => row.toggleAttribute("aria-current", k === chosen));
   all[chosen].scrollIntoView({ block: "nearest" });
 }
 
@@ -30,7 +30,12 @@ async function renew() {
   if (!old || document.hidden || old.contains(document.activeElement) || old.querySelector("details[open]")) return;
   const answer = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!answer.ok) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-refresh]");
+  const text = await answer.text();
+  if (old.dataset.refresh === "until") {
+    if (!text.includes('data-refresh="until"')) location.reload();  // what was waited for is there
+    return;
+  }
+  const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("[data-refresh]");
   if (!fresh || fresh.innerHTML === old.innerHTML) return;
   const marked = new Set([...old.querySelectorAll("input:checked")].map((box) => box.value));
   for (const box of fresh.querySelectorAll("input[type=checkbox]")) box.checked = marked.has(box.value);
