@@ -127,12 +127,12 @@ def play(page: Page) -> None:
 
 
 def begin(page: Page) -> None:
-    ready = "document.getElementById('go') && !document.getElementById('go').hidden"
-    page.wait(f"({ready}) || !document.getElementById('stage')")
-    if not page.js("!!document.getElementById('stage')"):
-        return
-    page.js("document.getElementById('go').click()")
-    page.wait("document.getElementById('over').hidden")
+    """Begin a round, unless another page has come instead."""
+    go = "document.getElementById('go')"
+    # Found and clicked at once: between the two, another page might come with the same button.
+    clicked = f"({go} && !{go}.hidden && ({go}.click(), true))"
+    page.wait(f"{clicked} || !document.getElementById('stage')")
+    page.wait("document.getElementById('over')?.hidden ?? true")
 
 
 def trials(home: Path, study: Study) -> list[TrialOver]:
