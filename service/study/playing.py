@@ -41,14 +41,12 @@ from animalcat.service.study.participant import (
     TrialTiming,
 )
 from animalcat.service.study.store import StudyError, StudyStore
-from animalcat.service.web.realtime import Decision, Frame, Screen, Timing
+from animalcat.service.web.realtime import GONE, SILENT_SECONDS, Decision, Frame, Screen, Timing
 from animalcat.v1 import gateway_pb2
 from animalcat.values import Episode, Outcome
 
 log = logging.getLogger(__name__)
 
-SILENT_SECONDS: Final = 1.5
-"""Nothing is heard of a browser for so long, and the arena stands still."""
 READY_SECONDS: Final = 600.0
 """How long a participant may take to begin the next round; then its arena is given back."""
 LAST_SECONDS: Final = 0.3
@@ -118,7 +116,7 @@ class Seat:
     async def attend(self, screen: Screen) -> None:
         """Show a page what is played, instead of the page before it, until another one comes."""
         if (before := self._screen) is not None:
-            with suppress(Exception):
+            with suppress(*GONE):
                 await before.tell(t="elsewhere")
         self._screen = screen
         self._came.set()
@@ -395,13 +393,12 @@ class Seat:
     async def _show(self, run: _Run, frame: Frame, due: float, decision: Decision | None) -> None:
         run.last = frame
         if (screen := self._screen) is not None:
-            with suppress(Exception):  # a page that is gone is noticed by its silence
-                await screen.show(frame, due, decision)
-                run.timings.append(screen.timings[-1])
+            with suppress(*GONE):  # a page that is gone is noticed by its silence
+                run.timings.append(await screen.show(frame, due, decision))
 
     async def _tell(self, **message: Any) -> None:
         if (screen := self._screen) is not None:
-            with suppress(Exception):
+            with suppress(*GONE):
                 await screen.tell(**message)
 
 

@@ -21,8 +21,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 AHEAD: Final = 50
 """Most frames that the browser may be behind; the beat waits for it then."""
-MOST_KEPT: Final = 20_000
-"""Most frames of which the times are kept: 20 minutes at the usual beat."""
+SILENT_SECONDS: Final = 1.5
+"""Nothing is heard of a browser for so long, and it counts as gone for the time being."""
+GONE: Final = (WebSocketDisconnect, RuntimeError)
+"""What is raised by sending something to a page that has gone."""
 MOVES: Final[Mapping[str, int]] = {"ahead": 3, "back": 6}
 TURNS: Final[Mapping[str, int]] = {"right": 1, "left": 2}
 """What keys add to an action, 3 x move + turn; both of a kind at once do nothing."""
@@ -109,7 +111,6 @@ class Screen:
     """A browser at the other end of a socket.
 
     Attributes:
-        timings: When each frame was, oldest first.
         running: Whether the person lets time pass.
         hidden: How often the page was not to be seen, or had lost its keys.
         heard: When it last told anything; a page that is there does so each second.
@@ -123,7 +124,6 @@ class Screen:
             clock: Returns seconds.
         """
         self.clock = clock
-        self.timings: list[Timing] = []
         self.running = False
         self.hidden = 0
         self.heard = clock()
@@ -131,7 +131,9 @@ class Screen:
         self._held = set[str]()
         self._tapped = set[str]()
         self._key: float | None = None
-        self._seen = -1
+        self._shown = 0
+        self._unseen: dict[int, Timing] = {}
+        self._gone = False
         self._said: asyncio.Queue[dict[str, Any]] = asyncio.Queue(100)
         self._changed = asyncio.Event()
         client = socket.client
@@ -149,27 +151,38 @@ class Screen:
         key, self._key = self._key, None
         return Decision(action, key)
 
-    async def show(self, frame: Frame, due: float, decision: Decision | None) -> None:
+    async def show(self, frame: Frame, due: float, decision: Decision | None) -> Timing:
         """Send a frame.
 
         Args:
             frame: The frame.
             due: When it was due.
             decision: What led to it; None for the first one.
+
+        Returns:
+            When it was; the browser's times stand in it once the browser has told of them.
+
+        Raises:
+            WebSocketDisconnect: The browser has gone.
         """
-        number = len(self.timings)
-        while number - self._seen > AHEAD:  # it is slow, or its network is: time waits for it
+        while len(self._unseen) > AHEAD:  # it is slow, or its network is: time waits for it
+            if self._gone or self.clock() - self.heard > SILENT_SECONDS:
+                raise WebSocketDisconnect(1006, "it has gone")
             self._changed.clear()
-            await self._changed.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), SILENT_SECONDS)
+        if decision is None:  # what was pressed before there was anything to see is no answer to it
+            self._tapped.clear()
+            self._key = None
+        number, self._shown = self._shown, self._shown + 1
         data = frame.pixels if self._near else zlib.compress(frame.pixels, 1)
         sent = self.clock()
         head = {**frame.state, "number": number, "packed": not self._near, "sent": 1000.0 * sent}
         text = json.dumps(head).encode()
         action, key = (None, None) if decision is None else decision
-        self.timings.append(Timing(number, due, sent, action, key))
-        if len(self.timings) > MOST_KEPT:
-            raise WebSocketDisconnect(1009, "it goes on for too long")
+        timing = self._unseen[number] = Timing(number, due, sent, action, key)
         await self._socket.send_bytes(_LENGTH.pack(len(text)) + text + data)
+        return timing
 
     async def tell(self, **said: Any) -> None:
         """Send words instead of a frame; the page's `onTold` is given them."""
@@ -189,23 +202,27 @@ class Screen:
         Raises:
             WebSocketDisconnect: It has gone, or talks nonsense.
         """
-        while True:
-            text = await self._socket.receive_text()
-            self.heard = self.clock()
-            try:
-                said = json.loads(text)
-                await self._take(said)
-            except (AttributeError, TypeError, ValueError, KeyError, IndexError, RecursionError):
-                raise WebSocketDisconnect(1003, "nonsense") from None
+        try:
+            while True:
+                text = await self._socket.receive_text()
+                self.heard = self.clock()
+                try:
+                    await self._take(json.loads(text))
+                except (AttributeError, TypeError, ValueError, KeyError, RecursionError):
+                    raise WebSocketDisconnect(1003, "nonsense") from None
+        finally:
+            self._gone = True
+            self._changed.set()
 
     async def _take(self, said: dict[str, Any]) -> None:
         if "clock" in said:
             await self.tell(clock=float(said["clock"]), server=1000.0 * self.clock())
         elif "seen" in said:
-            timing = self.timings[int(said["seen"])]
+            timing = self._unseen[int(said["seen"])]
+            for number in [each for each in self._unseen if each <= timing.number]:
+                del self._unseen[number]
             timing.received, timing.painted = _ms(said, "received"), _ms(said, "painted")
             timing.offset, timing.round_trip = _ms(said, "offset"), _ms(said, "round_trip")
-            self._seen = max(self._seen, timing.number)
             self._changed.set()
         elif "key" in said:
             name = str(said["key"])
