@@ -165,6 +165,7 @@ $(CLIENTS)/openenv/.installed: docker/openenv/requirements.lock docker/openenv/p
 	$(UV) venv --quiet --clear --python "$(PYTHON)" $(@D)
 	$(UV) pip install --quiet --python $(@D)/bin/python --require-hashes -r docker/openenv/requirements.lock
 	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable . --editable docker/openenv
+	mkdir -p $(@D)/types && ln -sfn "$(CURDIR)/docker/openenv" $(@D)/types/animalcat_openenv
 	@touch $@
 
 # The wheel that its image takes before there is a release.
@@ -173,8 +174,9 @@ openenv-wheel: | $(filter .tools/bin/uv,$(UV))
 	$(UV) build --quiet --wheel --out-dir docker/openenv/wheels .
 
 # What can be said of the package without running it; tests/images runs it in its container.
-openenv-check: openenv-env
+openenv-check: openenv-env $(STAMP)
 	$(CLIENTS)/openenv/bin/openenv validate docker/openenv --level static
+	$(BIN)/pyright --project docker/openenv
 
 # Sphinx and what tutorials run on, in an environment of their own.
 docs-env: $(CLIENTS)/docs/.installed

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS: Final = 1000
 """Most connections of browsers at once; further ones are told to come again."""
+_WAITING: Final = 2048
+"""Connections that may wait to be taken, as many as uvicorn lets wait."""
 STOP_SECONDS: Final = 1
 """Seconds that answers may still take when the server stops."""
 
@@ -202,6 +204,8 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        # Whoever has read the address and comes before the pages are served waits; nobody is refused.
+        listener.listen(_WAITING)
         listener.setblocking(False)
     except OSError as error:
         listener.close()

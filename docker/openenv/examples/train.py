@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
@@ -81,8 +81,8 @@ def train(env: Env, policy: Policy, seconds: float) -> list[float]:
             answer = policy.answer(before, 0.02 + 0.3 * (1 - spent))
             result = env.step(AnimalcatAction(answer=ANSWERS[answer]))
             after = result.observation.text
-            policy.learn(before, answer, float(result.reward), after, result.done)
-        rewards.append(float(result.reward))
+            policy.learn(before, answer, result.reward or 0.0, after, result.done)
+        rewards.append(result.reward or 0.0)
         if len(rewards) % 100 == 0:
             share = np.mean(rewards[-100:])
             print(f"{len(rewards):5} episodes, the last hundred passed: {share:.0%}")
@@ -102,7 +102,7 @@ def measure(env: Env, policy: Policy) -> int:
 
 
 @contextmanager
-def running(*command: str, ready: str) -> Iterator[None]:
+def running(*command: str, ready: str) -> Generator[None]:
     """A server, from when it answers until the block ends."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
@@ -121,7 +121,7 @@ def running(*command: str, ready: str) -> Iterator[None]:
 
 def main() -> None:
     """Train, and let both the trained and the untrained policy be measured."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--port", type=int, default=8000)

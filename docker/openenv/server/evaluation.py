@@ -10,7 +10,7 @@ from animalcat_openenv.server.spoken import Moved, SpokenEnvironment
 
 from animalcat.client.remote_episodes import RemoteEpisodes, SessionOver
 from animalcat.envs.agents.fingerprint import AgentFingerprint
-from animalcat.envs.answers import Note
+from animalcat.envs.answers import AnswerKind, Note
 from animalcat.errors import AnimalcatError
 from animalcat.protocol import version
 from animalcat.speech import Tongue
@@ -93,16 +93,15 @@ class EvaluationEnvironment(SpokenEnvironment):
             self._episodes.close()
             self._episodes = None
 
-    def _heard(self, answer: str) -> None:
+    def _heard(self, answer: str, kind: AnswerKind) -> None:
         assert self._episodes is not None  # an episode is open
         said = answer.encode()[:_NOTE_BYTES].decode(errors="ignore")
-        if said.strip():
-            self._episodes.note(Note(said))
+        self._episodes.note(Note(said, answer=kind))
 
-    def _decide(self, action: int) -> Moved:
+    def _act(self, actions: bytes) -> Moved:
         assert self._episodes is not None  # an episode is open
         try:
-            result = self._episodes.act(bytes([action]))
+            result = self._episodes.act(actions)
         except AnimalcatError:
             self._talk = None
             raise

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from animalcat_openenv.models import AnimalcatAction, AnimalcatObservation, AnimalcatState
 
 from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.answers import AnswerKind
 from animalcat.envs.types import Observation
 from animalcat.speech import Conversation, Tongue, UnreadableError, prompt, read
 from openenv.core.env_server.interfaces import Environment
@@ -17,11 +18,11 @@ OVER = "The trial is over. Reset begins the next one."
 
 
 class Moved(NamedTuple):
-    """What one decision led to.
+    """What actions led to.
 
     Attributes:
         observation: What is observed now.
-        points: Animal-AI's reward.
+        points: Animal-AI's reward over them.
         ended: Whether the episode is over.
     """
 
@@ -33,7 +34,7 @@ class Moved(NamedTuple):
 class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, AnimalcatState]):
     """An environment whose agent is told in words what it perceives, and answers in words.
 
-    Those who derive from it begin an episode by `_begin`, say what a decision leads to, and what an
+    Those who derive from it begin an episode by `_opened`, say what actions lead to, and what an
     episode that has ended is worth.
     """
 
@@ -45,6 +46,7 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
     def __init__(self) -> None:
         super().__init__()
         self._talk: Conversation | None = None
+        self._said = ""
         self._state = AnimalcatState()
 
     @property
@@ -72,24 +74,25 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
         if talk is None:
             raise RuntimeError("no episode is open: call reset first")
         self._state.step_count += 1
-        self._heard(action.answer)
-        readable = True
+        kind: AnswerKind = "repeat" if action.answer == self._said else "read"
+        self._said = action.answer
         try:
             talk.hear(read(action.answer, talk.tongue).deeds)
         except UnreadableError as error:
-            readable = False
+            kind = "unparseable"
             talk.mishear(str(error))
-        points = 0.0
-        decision = talk.next(talk.seen)
-        while decision is not None:
-            moved = self._decide(decision)
+        self._heard(action.answer, kind)
+        readable = kind != "unparseable"
+        points, seen = 0.0, talk.seen
+        while actions := talk.next(seen):
+            moved = self._act(actions)
             points += moved.points
             if moved.ended:
                 self._talk = None
                 return AnimalcatObservation(
                     text=OVER, points=points, readable=readable, done=True, reward=self._worth()
                 )
-            decision = talk.next(moved.observation)
+            seen = moved.observation
         return self._told(talk, points=points, readable=readable, reward=self._meanwhile())
 
     def _opened(
@@ -97,6 +100,7 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
     ) -> AnimalcatObservation:
         """Begin the conversation of an episode."""
         talk = self._talk = Conversation(tongue, info)
+        self._said = ""
         talk.next(seen)
         return self._told(talk, first=first, prompt=prompt(tongue, info))
 
@@ -109,11 +113,11 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
             **told,
         )
 
-    def _heard(self, answer: str) -> None:
-        """Take note of an answer before it is read."""
+    def _heard(self, answer: str, kind: AnswerKind) -> None:
+        """Take note of an answer."""
 
-    def _decide(self, action: int) -> Moved:
-        """Take one decision."""
+    def _act(self, actions: bytes) -> Moved:
+        """Take actions, a byte each, until the last or the end of the episode."""
         raise NotImplementedError
 
     def _meanwhile(self) -> float | None:

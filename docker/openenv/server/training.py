@@ -74,7 +74,8 @@ class TrainingEnvironment(SpokenEnvironment):
             raise ValueError(f"reset has no option {unknown[0]}; there are {', '.join(_OPTIONS)}")
         if seed is None:
             seed = int(self._chance.integers(MOST_SEED))
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MOST_SEED:
+        # What came over the wire was not looked at.
+        if type(seed) is not int or not 0 <= seed <= MOST_SEED:
             raise ValueError(f"seed {seed!r} is not a whole number from 0 to {MOST_SEED}")
         split = _split(kwargs.get("split", SPLIT))
         index = kwargs.get("index")
@@ -142,14 +143,19 @@ class TrainingEnvironment(SpokenEnvironment):
             simulator.close()
         self._simulators.clear()
 
-    def _decide(self, action: int) -> Moved:
+    def _act(self, actions: bytes) -> Moved:
         assert self._simulator is not None  # an episode is open
-        step = self._simulator.step(action)
-        if step.ended_by is EndedBy.FAULT:
-            self._talk = None
-            raise RuntimeError("the simulator failed in mid-episode: reset begins a new one")
-        self._points += step.reward
-        return Moved(step.observation, step.reward, step.phase is Phase.LAST)
+        points, step = 0.0, None
+        for step in map(self._simulator.step, actions):
+            if step.ended_by is EndedBy.FAULT:
+                self._talk = None
+                raise RuntimeError("the simulator failed in mid-episode: reset begins a new one")
+            points += step.reward
+            if step.phase is Phase.LAST:
+                break
+        assert step is not None, "a conversation says at least one action"
+        self._points += points
+        return Moved(step.observation, points, step.phase is Phase.LAST)
 
     def _meanwhile(self) -> float:
         return 0.0

@@ -94,7 +94,7 @@ def rewards(url: str, player: str, split: str, tasks: int, seed: int = 0) -> lis
 
 def main() -> None:
     """Print the mean reward of each player."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("url")
     parser.add_argument("--split", default=SPLIT)
     parser.add_argument("--tasks", type=int, default=20)
