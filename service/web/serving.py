@@ -204,7 +204,7 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Whoever has read the address and comes before the pages are served waits; nobody is refused.
+        # Whoever has read the address and comes before the pages are served waits.
         listener.listen(_WAITING)
         listener.setblocking(False)
     except OSError as error:
