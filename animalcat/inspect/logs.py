@@ -39,6 +39,7 @@ class Came(NamedTuple):
         late: Whether it failed in an earlier attempt at the task, so that choices that stand rest
             on its being void; its outcome counts in the end.
         limit: The kind of limit that ended it; empty for none.
+        refused: Whether the last answer was held back by a filter; it counts as it was scored.
         tokens: Tokens used, of all models.
         cost: Dollars spent.
         seconds: Time it took.
@@ -48,6 +49,7 @@ class Came(NamedTuple):
     void: str = ""
     late: bool = False
     limit: str = ""
+    refused: bool = False
     tokens: int = 0
     cost: float = 0.0
     seconds: float = 0.0
@@ -111,11 +113,13 @@ def came_of(sample: Any, score: str = "") -> Came:
         void = "not scored"
     errors: list[Any] | None = getattr(sample, "error_retries", None)
     before: int = getattr(sample, "retries", 0) or 0 if errors is None else len(errors)
-    late = before >= int(record_of(sample).get("tries", 1))
+    record = record_of(sample)
+    late = before >= int(record.get("tries", 1))
+    refused = bool(record.get("refused"))
     used: Mapping[str, Any] = sample.model_usage or {}
     tokens = sum(int(usage.total_tokens) for usage in used.values())
     cost = sum(usage.total_cost or 0.0 for usage in used.values())
-    return Came(outcome, void, late, limit, tokens, cost, sample.total_time or 0.0)
+    return Came(outcome, void, late, limit, refused, tokens, cost, sample.total_time or 0.0)
 
 
 def metadata_of(one: Any) -> Mapping[str, Any]:

@@ -113,6 +113,7 @@ def profile_of(
         "voids": len(session.ended) - len(counted),
         "voids_by_demand": voids_of(session),
         "limits_reached": dict(limits),
+        "refusals": sum(run.refused and run.outcome is not None for run in runs),
         "coverage": {**gaps, "warnings": list(plan.notes)},
         "seed": plan.seed,
         "at_once": plan.at_once,
@@ -135,11 +136,13 @@ def profile_of(
 def summary_of(profile: Mapping[str, Any]) -> str:
     """What a profile says first, in sentences."""
     about: Mapping[str, Any] = profile["provenance"]
-    saved = about["saved"]
+    saved, refused = about["saved"], about["refusals"]
+    held = f"A filter held back {refused} of the answers, which count as they were scored."
     parts = (
         profile["battery_rate"]["text"],
         *profile["verdict"]["sentences"],
         about["voids_by_demand"]["words"],
+        held if refused else "",
         *about["coverage"]["warnings"],
         f"{saved['not_run']} of {saved['of']} samples were not run. Why it ended: "
         f"{about['reason']}.",

@@ -298,10 +298,15 @@ def _insist_on_score(task: Task, score: str) -> None:
 
 
 def _measuring(scorer: Scorer, metric: Metric) -> Scorer:
-    """A scorer with another metric; the given one, which other tasks may have too, stays."""
+    """A scorer with another metric; the given one, which other tasks may have too, stays.
+
+    It notes in the sample whether a filter held the answer back, which summaries of logs leave out.
+    """
 
     @wraps(scorer)
     async def score(state: TaskState, target: Target) -> Score | None:
+        if state.output.choices and state.output.stop_reason == "content_filter":
+            state.metadata[KEY] = {**record_of(state), "refused": True}
         return await scorer(state, target)
 
     info = registry_info(scorer)

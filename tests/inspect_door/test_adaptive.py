@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -30,12 +31,12 @@ from animalcat.inspect import adaptive, early_stopping
 from animalcat.inspect.logs import KEY, Came, LogError, open_log
 from animalcat.inspect.plan import Plan, PlanError
 from animalcat.inspect.report import accuracy_of, profile_of
-from animalcat.inspect.results import CHOICES, PROFILE
+from animalcat.inspect.results import CHOICES, PROFILE, SUMMARY
 from animalcat.inspect.session import Session, replayed
 from animalcat.layouts import load_layout
 
 from .slow_sums import chosen, plain
-from .sums import adder, said, samples, sums
+from .sums import adder, answer, said, samples, sums
 
 HERE = Path(__file__).parent
 SLOW = HERE / "slow_sums.py"
@@ -192,6 +193,25 @@ def test_a_limit_of_messages_is_an_outcome(tmp_path: Path) -> None:
     about = log.metadata[PROFILE]["provenance"]
     assert about["limits_reached"] == {"message": 5}
     assert (about["voids"], about["episodes"], about["successes"]) == (0, 5, 0)
+
+
+def test_what_a_filter_held_back_is_counted_and_told(tmp_path: Path) -> None:
+    def held(input: list[Any], *_: Any) -> ModelOutput:
+        output = answer(input)
+        if len(re.findall(r"\d+", input[-1].text)) > 4:
+            output.choices[0].stop_reason = "content_filter"
+        return output
+
+    task = adaptive(sums(), LAYOUT, {"difficulty": "length"}, stop=8)
+    log = run(task, tmp_path, model=adder(held))
+    told = [(s.output.stop_reason == "content_filter") for s in log.samples or ()]
+    profile = log.metadata[PROFILE]
+    assert 0 < sum(told) < 8
+    assert profile["provenance"]["refusals"] == sum(told)
+    assert f"A filter held back {sum(told)} of the answers" in log.metadata[SUMMARY]
+    read = open_log(log.location)
+    again = replayed(Plan.from_dict(read.header.eval.metadata[KEY]), read.samples)
+    assert profile_of(again, log.eval.model, log.eval.task) == profile
 
 
 def test_budgets_of_tokens_bound_the_session(tmp_path: Path) -> None:

@@ -68,11 +68,11 @@ class Page:
         return answer["result"].get("value")
 
     def wait(self, expression: str, seconds: float = SECONDS) -> None:
-        """Wait until an expression is true."""
+        """Wait until an expression is true of a page that has run all of its scripts."""
         end = time.monotonic() + seconds
         while True:
             try:
-                if self.js(f"!!({expression})"):
+                if self.js(f"document.readyState === 'complete' && !!({expression})"):
                     return
             except AssertionError:  # the page is changing just now
                 pass
