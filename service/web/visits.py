@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from animalcat.service.access.callers import MACHINE, Caller, Role
 from animalcat.service.access.private_files import keep_owner, private_folder
@@ -26,40 +26,29 @@ USED: Final = "web-tickets"
 """Folder beside the tokens with a file for each ticket that was used."""
 
 
-class Used(Protocol):
-    """Remembers which tickets were used."""
-
-    def use(self, number: str) -> bool:
-        """Use a ticket; False if it was used before."""
-        ...
-
-
 class UsedHere:
-    """Remembers them as long as the process lives."""
+    """Remembers which tickets were used, as long as the process lives."""
 
     def __init__(self) -> None:
+        """Remember none yet."""
         self._used = set[str]()
 
     def use(self, number: str) -> bool:
-        """See `Used`."""
+        """Use a ticket; False if it was used before."""
         first = number not in self._used
         self._used.add(number)
         return first
 
 
-class UsedOnDisk:
+class UsedOnDisk(UsedHere):
     """Remembers them over restarts, and for all servers of a data directory."""
 
     def __init__(self, folder: Path) -> None:
-        """Describe the folder.
-
-        Args:
-            folder: The folder of tokens.
-        """
+        """Remember in a folder, that of tokens."""
         self._folder = folder / USED
 
     def use(self, number: str) -> bool:
-        """See `Used`."""
+        """Use a ticket; False if it was used before."""
         private_folder(self._folder)
         for old in self._folder.iterdir():
             if time.time() - old.stat().st_mtime > 2 * TICKET_SECONDS:
@@ -112,7 +101,7 @@ class Visits:
     def __init__(
         self,
         key: bytes,
-        used: Used,
+        used: UsedHere,
         tokens: Tokens | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -129,6 +118,10 @@ class Visits:
         self._tokens = tokens
         self._clock = clock
         self.mark: Final = hashlib.sha256(b"mark" + key).hexdigest()[:8]
+
+    def cookie_name(self, what: str) -> str:
+        """Return the name of one of our cookies; other servers of the machine have others."""
+        return f"animalcat-{what}-{self.mark}"
 
     def ticket(self, who: str = "") -> str:
         """Make a ticket that lets one browser in, once.
