@@ -12,14 +12,11 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from typing import Any, Final
 
+from animalcat.errors import AnimalcatError
 from animalcat.service.person.shows import Show, Shown
 
 NICE: Final = 5
 """By how much a show in a process of its own gives way to what plays sessions."""
-
-
-class StageLostError(Exception):
-    """The process of a show has died."""
 
 
 class Stage:
@@ -40,24 +37,22 @@ class Stage:
         """Ask the show for something; the first call makes it.
 
         Raises:
-            StageLostError: Its process has died.
+            AnimalcatError: Its process has died.
             Exception: What the show raises.
         """
-        first = self._executor is None
+        loop, first = asyncio.get_running_loop(), self._executor is None
         if self._executor is None:
             context = multiprocessing.get_context("spawn")
             self._executor = (
                 ProcessPoolExecutor(1, context, settle) if self._apart else ThreadPoolExecutor(1)
             )
-        loop = asyncio.get_running_loop()
         try:
             if first:
                 await loop.run_in_executor(self._executor, _open, id(self), self._make)
             return await loop.run_in_executor(self._executor, _ask, id(self), name, body or {})
         except BrokenProcessPool as error:
-            raise StageLostError("the process that shows this has died; load the page again") from (
-                error
-            )
+            words = "the process that shows this has died; load the page again"
+            raise AnimalcatError(words, "INTERNAL") from error
 
     def close(self) -> None:
         """End the show; a later call begins anew."""
@@ -94,6 +89,5 @@ def _ask(number: int, name: str, body: Mapping[str, Any]) -> Shown:
 
 
 def _close(number: int) -> None:
-    show = _shows.pop(number, None)
-    if show is not None:
+    if (show := _shows.pop(number, None)) is not None:
         show.close()

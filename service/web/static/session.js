@@ -74,10 +74,10 @@ function showEpisode(one) {
 function showCapabilities(all) {
   if (!all.length) return;
   const rows = all.map((c, k) => make("section", { class: "capability" },
-    make("div", { class: "named" }, make("b", {}, c.name), make("span", { class: "small soft" }, c.status)),
+    make("div", { class: "named" }, make("b", {}, c.name), make("span", { class: "small soft" }, c.status ?? "")),
     make("div", { class: "value numbers" }, make("b", {}, c.value), make("span", { class: "small soft" }, c.interval && `90 %: ${c.interval}`)),
     draw(k, c),
-    ...(c.needs ? [make("span", { class: "small soft" }, `about ${c.needs} episodes more`)] : []),
+    ...(c.episodes_needed ? [make("span", { class: "small soft" }, `about ${c.episodes_needed} episodes more`)] : []),
     ...(c.limit ? [make("p", { class: "small soft limit" }, `Its target ${c.limit}.`)] : [])));
   $("capabilities").replaceChildren(...rows);
 }
@@ -116,7 +116,7 @@ function showView(said) {
   $("picture").parentElement.hidden = !$("picture").src;
   $("views").hidden = false;
   const numbers = said.step === undefined ? "" : `, step ${said.step}, health ${said.health}, return ${said.return}`;
-  $("view").textContent = `Episode ${named({ number: said.episode, attempt: said.attempt })}, ${said.instance}${numbers}`;
+  $("view").textContent = `Episode ${named(said)}, ${said.instance}${numbers}`;
 }
 
 const events = new EventSource(`${page.dataset.at}/events`);
