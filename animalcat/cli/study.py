@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Generator
@@ -152,8 +151,7 @@ def run(
         sys.stdout.flush()
 
     with client_for(None, home) as client, _or_fail():
-        at = (host, port)
-        asyncio.run(run_study(study, home, client.aio.address, ready, at, url, proxies))
+        client.run(run_study(client.aio, study, home, ready, (host, port), url, proxies))
 
 
 @app.command("list")

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from animalcat.client.async_client import AsyncClient, aconnect
+from animalcat.client.async_client import AsyncClient
 from animalcat.service.access.private_files import make_private
-from animalcat.service.host.private import shown_to_own
 from animalcat.service.study.file import PROLIFIC, Study
 from animalcat.service.study.pages import study_part
 from animalcat.service.study.playing import Seats, erase
@@ -24,9 +23,9 @@ KEY: Final = "pages.key"
 
 
 async def run_study(
+    client: AsyncClient,
     study: Study,
     home: Path,
-    address: str,
     ready: Callable[[Pages], None],
     at: tuple[str, int] = ("127.0.0.1", 0),
     url: str = "",
@@ -35,9 +34,9 @@ async def run_study(
     """Offer the pages of a study until SIGTERM or Ctrl-C.
 
     Args:
+        client: A client of the service.
         study: The study.
         home: The data directory of the server.
-        address: The server.
         ready: Is called once somebody may come.
         at: Host and port to listen at; port 0 for any free one.
         url: The public address, as a proxy offers it; empty where browsers come directly.
@@ -53,19 +52,17 @@ async def run_study(
     try:
         make_private(store.folder / KEY, secrets.token_bytes(32))
         visits = Visits((store.folder / KEY).read_bytes(), UsedOnDisk(store.folder))
-        async with aconnect(address, **shown_to_own(home)) as client:
-            await check_at_server(client, study)
-            for stone in store.unfinished():  # of withdrawals that were interrupted
-                await erase(client, store, stone)
-            seats = Seats(store, client)
-            ended = asyncio.Event()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(number, ended.set)
-            part = study_part(store, seats)
-            async with shown_at([part], visits, at, url, proxies) as pages:
-                ready(pages)
-                await ended.wait()
-                await seats.stop()
+        await check_at_server(client, study)
+        for stone in store.unfinished():  # of withdrawals that were interrupted
+            await erase(client, store, stone)
+        seats = Seats(store, client)
+        ended = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        async with shown_at([study_part(store, seats)], visits, at, url, proxies) as pages:
+            ready(pages)
+            await ended.wait()
+            await seats.stop()
     finally:
         store.close()
 
