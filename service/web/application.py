@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from animalcat.errors import AnimalcatError
 from animalcat.service.errors import ServiceError
 from animalcat.service.web.guard import Guard
-from animalcat.service.web.site import HERE, VISIT, Part, SignInNeeded, Site, quoted, status_of
+from animalcat.service.web.site import HERE, VISIT, Part, SignInNeeded, Site
 from animalcat.service.web.visits import ENTER, VISIT_SECONDS
 
 MakePart: TypeAlias = Callable[[Site], Part]
@@ -49,7 +50,7 @@ def create_app(site: Site, parts: Sequence[MakePart]) -> Guard:
         if isinstance(error, SignInNeeded) and page and request.method == "GET":
             here = request.url.path.removeprefix(site.asked(request).prefix)
             here += f"?{request.url.query}" if request.url.query else ""
-            return site.go(request, f"{ENTER}?then={quoted(here)}")
+            return site.go(request, f"{ENTER}?then={quote(here, safe='')}")
         status, words = _said(error)
         if page:
             return site.page(request, "error.html.j2", status, status=status, words=words)
@@ -74,9 +75,20 @@ def _said(error: Exception) -> tuple[int, str]:
             code, wait = error.code.value, error.retry_seconds
             return _said(AnimalcatError(error.message, code, retry_seconds=wait))
         case AnimalcatError():
-            return status_of(error), str(error)
+            return _status(error), str(error)
         case _:
             return HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed, and its log says how"
+
+
+def _status(error: AnimalcatError) -> int:
+    code = error.code or ""
+    if code.startswith("UNKNOWN") or code in ("INVALID_NAME", "NO_PROFILE"):
+        return HTTPStatus.NOT_FOUND
+    if code in ("FORBIDDEN", "BAD_TOKEN", "NO_TOKEN"):
+        return HTTPStatus.FORBIDDEN
+    if error.retry_seconds is not None:
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    return HTTPStatus.INTERNAL_SERVER_ERROR if code == "INTERNAL" else HTTPStatus.BAD_REQUEST
 
 
 def _entrance(site: Site) -> Part:

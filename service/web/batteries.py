@@ -19,7 +19,7 @@ from animalcat.codec import decode
 from animalcat.errors import AnimalcatError
 from animalcat.maps.small import arena_map
 from animalcat.service.web.guard import WHOLE_PAGE
-from animalcat.service.web.site import Part, Site, quoted
+from animalcat.service.web.site import Part, Site
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import Instance
 
@@ -61,7 +61,6 @@ def batteries(site: Site) -> Part:
             maps=maps,
             following=following,
             units={feature.name: feature.unit for feature in battery.features},
-            quoted=quoted,
         )
 
     async def sheet(request: Request) -> Response:

@@ -148,8 +148,8 @@ async def _frame(stage: Stage, request: Request) -> Response:
 
     It is as pages unpack it: the length of the state, the state, packed pixels.
     """
-    about, step = "about" in request.query_params, request.path_params["step"]
-    shown = await stage.call("state" if about else "frame", {} if about else {"step": step})
+    about, step = "about" in request.query_params, int(request.path_params["step"])
+    shown = await (stage.call("state") if about else stage.call("frame", step))
     text = json.dumps(shown.state).encode()
     packed = _LENGTH.pack(len(text)) + text + zlib.compress(shown.pixels, 1)
     return Response(packed, media_type="application/octet-stream")

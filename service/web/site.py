@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 import grpc
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -18,7 +18,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from animalcat.client.async_client import AsyncClient
-from animalcat.errors import AnimalcatError
 from animalcat.service.access.callers import Caller
 from animalcat.service.web.guard import FORM_FIELD, PAGE, Asked, Door
 from animalcat.service.web.visits import Visits
@@ -142,8 +141,7 @@ class Site:
         """
         asked = self.asked(request)
 
-        def at(path: str) -> str:
-            return f"{asked.prefix}{path}"
+        at = partial(self.path, request)
 
         def asset(name: str) -> str:
             return at(f"/static/{name}")
@@ -247,23 +245,6 @@ class Site:
         rule = gate.admit(method, caller)
         await gate.check(caller, rule.reach[caller.role], *items)
         return caller
-
-
-def quoted(part: str) -> str:
-    """Return a part of a path as links have it."""
-    return quote(part, safe="")
-
-
-def status_of(error: AnimalcatError) -> int:
-    """Return the status of an answer that tells of an error."""
-    code = error.code or ""
-    if code.startswith("UNKNOWN") or code in ("INVALID_NAME", "NO_PROFILE"):
-        return HTTPStatus.NOT_FOUND
-    if code in ("FORBIDDEN", "BAD_TOKEN", "NO_TOKEN"):
-        return HTTPStatus.FORBIDDEN
-    if error.retry_seconds is not None:
-        return HTTPStatus.SERVICE_UNAVAILABLE
-    return HTTPStatus.INTERNAL_SERVER_ERROR if code == "INTERNAL" else HTTPStatus.BAD_REQUEST
 
 
 def not_found(words: str) -> HTTPException:

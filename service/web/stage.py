@@ -6,11 +6,11 @@ import asyncio
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from animalcat.errors import AnimalcatError
 from animalcat.service.person.shows import Show, Shown
@@ -33,8 +33,8 @@ class Stage:
         self._apart = apart
         self._executor: Executor | None = None
 
-    async def call(self, name: str, body: Mapping[str, Any] | None = None) -> Shown:
-        """Ask the show for something; the first call makes it.
+    async def call(self, name: str, *arguments: int) -> Shown:
+        """Call a method of the show; the first call makes it.
 
         Raises:
             AnimalcatError: Its process has died.
@@ -49,7 +49,7 @@ class Stage:
         try:
             if first:
                 await loop.run_in_executor(self._executor, _open, id(self), self._make)
-            return await loop.run_in_executor(self._executor, _ask, id(self), name, body or {})
+            return await loop.run_in_executor(self._executor, _ask, id(self), name, arguments)
         except BrokenProcessPool as error:
             words = "the process that shows this has died; load the page again"
             raise AnimalcatError(words, "INTERNAL") from error
@@ -84,8 +84,8 @@ def _open(number: int, make: Callable[[], Show]) -> None:
     _shows[number] = make()
 
 
-def _ask(number: int, name: str, body: Mapping[str, Any]) -> Shown:
-    return _shows[number].answer(name, body)
+def _ask(number: int, name: str, arguments: tuple[int, ...]) -> Shown:
+    return getattr(_shows[number], name)(*arguments)
 
 
 def _close(number: int) -> None:

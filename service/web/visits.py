@@ -9,9 +9,10 @@ import json
 import secrets
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from animalcat.service.access.callers import MACHINE, Caller, Role
 from animalcat.service.access.private_files import keep_owner, private_folder
@@ -66,6 +67,7 @@ ENTER: Final = "/enter"
 """The page on which tickets are exchanged."""
 PURPOSE: Final = "web pages"
 """For what the key of a data directory is used here."""
+_CALLER: Final = TypeAdapter(Caller)
 
 
 def visits_of(data: Path) -> Visits:
@@ -136,32 +138,24 @@ class Visits:
         said = self.read("ticket", ticket)
         if said is None or not self._used.use(said["number"]):
             return None
-        return MACHINE if not said["who"] else self._of_token(said["who"])
+        return self._of(said["who"])
 
     def cookie(self, caller: Caller) -> str:
         """Return what a browser shows that belongs to a caller."""
-        said: dict[str, Any] = {"who": caller.id}
-        lasts = VISIT_SECONDS
-        if caller.expires is not None:  # an identity provider's word, which we keep for its time
-            lasts = min(lasts, caller.expires.timestamp() - self._clock())
-            said |= {
-                "role": caller.role.value,
-                "subject": caller.subject,
-                "groups": sorted(caller.groups),
-            }
-        return self.sign("visit", said, lasts)
+        if caller.expires is None:
+            return self.sign("visit", {"who": caller.id}, VISIT_SECONDS)
+        # An identity provider's word, which we keep for its time.
+        lasts = min(VISIT_SECONDS, caller.expires.timestamp() - self._clock())
+        return self.sign("visit", {"caller": _CALLER.dump_python(caller, mode="json")}, lasts)
 
     def caller(self, cookie: str) -> Caller | None:
         """Return who shows a cookie; None if it is not good (any more)."""
         said = self.read("visit", cookie)
         if said is None:
             return None
-        if "role" in said:
-            until = datetime.fromtimestamp(said["until"], UTC)
-            groups = frozenset(said["groups"])
-            role, subject = Role(said["role"]), said["subject"]
-            return Caller(said["who"], role, subject=subject, groups=groups, expires=until)
-        return MACHINE if not said["who"] else self._of_token(said["who"])
+        return (
+            _CALLER.validate_python(said["caller"]) if "caller" in said else self._of(said["who"])
+        )
 
     def sign(self, kind: str, said: dict[str, Any], seconds: float) -> str:
         """Return something that only this server can have said, for a time.
@@ -189,6 +183,8 @@ class Visits:
         said = f"{kind}\0{text}".encode(errors="surrogatepass")
         return base64.urlsafe_b64encode(hmac.digest(self._key, said, "sha256")).decode().rstrip("=")
 
-    def _of_token(self, identity: str) -> Caller | None:
+    def _of(self, identity: str) -> Caller | None:
+        if not identity:
+            return MACHINE
         known = None if self._tokens is None else self._tokens.known(identity)
         return None if known is None or known.role is Role.AGENT else known.caller
