@@ -14,7 +14,7 @@ import logging
 import math
 import struct
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -111,9 +111,14 @@ def _short(value: float) -> float:
 class Feeds:
     """The feeds of the sessions that are watched just now; used on one event loop only."""
 
-    def __init__(self, engines: Engines) -> None:
-        """Watch nothing yet; the engines have the sessions."""
-        self._engines = engines
+    def __init__(self, engines: Engines, shown: Callable[..., str]) -> None:
+        """Watch nothing yet.
+
+        Args:
+            engines: Have the sessions.
+            shown: Makes HTML of a session, its latest episodes, and that which is played.
+        """
+        self._engines, self._shown = engines, shown
         self._feeds: dict[str, _Feed] = {}
         self._courses = Courses()
         self._stopping = asyncio.Event()
@@ -123,7 +128,7 @@ class Feeds:
     async def watch(self, session: str) -> AsyncGenerator[bytes]:
         """Yield messages for one browser, in the form of server-sent events."""
         if (feed := self._feeds.get(session)) is None:
-            feed = self._feeds[session] = _Feed(self._engines, session, self._courses)
+            feed = self._feeds[session] = _Feed(self._engines, session, self._courses, self._shown)
         queue: asyncio.Queue[bytes] = asyncio.Queue(BEHIND)
         feed.join(queue)
         try:
@@ -149,11 +154,13 @@ class Feeds:
 class _Feed:
     """What is told of one session to all who watch it."""
 
-    def __init__(self, engines: Engines, session: str, courses: Courses) -> None:
+    def __init__(
+        self, engines: Engines, session: str, courses: Courses, shown: Callable[..., str]
+    ) -> None:
         self.queues = set[asyncio.Queue[bytes]]()
         self._engines = engines
         self._name = session
-        self._courses = courses
+        self._courses, self._shown = courses, shown
         self._state: dict[str, Any] | None = None
         self._scene: _Scene | None = None
         self._task = asyncio.create_task(self._run())
@@ -206,7 +213,7 @@ class _Feed:
                     if happened or (session, outcomes) != seen:
                         first, seen = self._state is None, (session, outcomes)
                         played = await asyncio.to_thread(self._newest, MOST_OUTCOMES)
-                        self._state, course = _state(session, played), self._course()
+                        self._state, course = self._stands(session, played), self._course()
                         also = {"course": course} if first else {"point": course[-1:]}
                         self._tell("state", {**self._state, **also})
                     await self._look(newest)
@@ -216,6 +223,19 @@ class _Feed:
         except Exception as error:
             log.exception("what is told of session %s has failed", self._name)
             self._tell("failed", {"words": f"{type(error).__name__}; the server's log says more"})
+
+    def _stands(self, session: Session, played: Sequence[Episode]) -> dict[str, Any]:
+        """Return what is told of a session and of its latest attempts, which come newest first."""
+        over = [e for e in played if e.outcome is not None][:RECENT]
+        playing = next((e for e in reversed(played) if e.outcome is None), None)
+        return {
+            "html": self._shown(session=session, latest=over, playing=playing),
+            "over": session.over,
+            "paused": session.paused,
+            "unjudged": bool(session.unjudged),
+            "playing": playing is not None,
+            "outcomes": [[e.number, e.attempt, letter(e)] for e in reversed(played)],
+        }
 
     def _newest(self, most: int) -> Sequence[Episode]:
         """Return the latest attempts, newest first."""
@@ -242,7 +262,8 @@ class _Scene:
 
     def __init__(self, episode: Episode, recording: Path) -> None:
         self.name = episode.name
-        self._about = _some(episode, "number attempt instance")
+        names = ("number", "attempt", "instance")
+        self._about = {name: getattr(episode, name) for name in names}
         self._recording = recording
         self._onlooker = Onlooker(recording)
         self._at = len(MAGIC)
@@ -338,27 +359,6 @@ def _event(kind: str, said: Mapping[str, Any]) -> bytes:
     return f"event: {kind}\ndata: {json.dumps(said, separators=(',', ':'))}\n\n".encode()
 
 
-def _some(value: Any, names: str) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names.split()}
-
-
-def _state(session: Session, played: Sequence[Episode]) -> dict[str, Any]:
-    """Return what is told of a session and of its latest attempts, which come newest first."""
-    return {
-        **_some(session, "over reason paused waits_for unjudged misfit episodes successes"),
-        "practised": session.practised,
-        "state": session.state.value,
-        "most": session.spec.stop.max_episodes,
-        "capabilities": [
-            _some(c, "name value interval status unit episodes_needed limit")
-            for c in session.capabilities
-        ],
-        "outcomes": [[e.number, e.attempt, letter(e)] for e in reversed(played)],
-        "recent": [_told(e) for e in played if e.outcome is not None][:RECENT],
-        "playing": [_told(e) for e in played if e.outcome is None],
-    }
-
-
 def because(decision: Decision) -> str:
     """Return why an instance was chosen, and where it is nearest to the agent's limit."""
     said = [decision.because or REASONS.get(decision.reason, decision.reason)]
@@ -374,16 +374,3 @@ def letter(episode: Episode) -> str:
     if episode.invalid:
         return "i"
     return "." if episode.outcome is None else _LETTERS[episode.outcome]
-
-
-def _told(episode: Episode) -> dict[str, Any]:
-    """Return what is told of an attempt, and of why it was chosen."""
-    return {
-        **_some(episode, "number attempt instance steps practice"),
-        "outcome": "" if episode.outcome is None else episode.outcome.name.lower(),
-        "letter": letter(episode),
-        "return": _short(episode.episode_return),
-        "cause": f"invalid: {episode.invalid}" if episode.invalid else episode.cause,
-        "because": because(episode.decision),
-        "predicted": _short(episode.decision.predicted),
-    }

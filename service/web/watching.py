@@ -41,7 +41,8 @@ REVIEW_SECONDS: Final = 1.0
 def watching(site: Site) -> Part:
     """Return the part that shows and steers sessions and campaigns."""
     assert site.served is not None, "it is a server's"
-    feeds = Feeds(site.served.engines)
+    site.templates.filters |= {"because": because, "letter": letter}
+    feeds = Feeds(site.served.engines, site.templates.get_template("told.html.j2").render)
     gate = site.served.gate
 
     async def sessions(request: Request) -> Response:
@@ -102,10 +103,9 @@ def watching(site: Site) -> Part:
 
     async def episodes(request: Request) -> Response:
         stub = results_pb2_grpc.EpisodesStub(site.channel(request))
-        parent, values = f"sessions/{_id(request)}", {"letter": letter, "why": because}
-        wanted = results_pb2.ListEpisodesRequest(parent=parent, newest_first=True)
-        values |= {"session": _id(request)}
-        return await listed(request, Episode, "episodes", stub.ListEpisodes, wanted, **values)
+        name, call = _id(request), stub.ListEpisodes
+        wanted = results_pb2.ListEpisodesRequest(parent=f"sessions/{name}", newest_first=True)
+        return await listed(request, Episode, "episodes", call, wanted, session=name)
 
     async def report(request: Request) -> Response:
         page = await site.client(request).export_profile(_id(request), "html")
