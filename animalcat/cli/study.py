@@ -43,20 +43,18 @@ Proxies = Annotated[str, typer.Option(metavar="NETWORKS", help=_PROXIES)]
 Name = Annotated[str, typer.Argument(metavar="STUDY", help="The study's id.")]
 
 
-def _read(file: Path) -> Study:
-    try:
-        return read_study(file)
-    except StudyFileError as error:
-        fail(str(error), BAD_INPUT)
-
-
 @contextmanager
 def _or_fail() -> Generator[None]:
     """Let a study's own errors end the command with their sentence."""
     try:
         yield
-    except (StudyError, FileExistsError) as error:
+    except (StudyError, StudyFileError, FileExistsError) as error:
         fail(str(error), BAD_INPUT)
+
+
+def _read(file: Path) -> Study:
+    with _or_fail():
+        return read_study(file)
 
 
 def _kept(data: Path | None, name: str) -> tuple[Path, Study]:

@@ -72,32 +72,6 @@ _LETTERS: Final = {
 }
 
 
-class Courses:
-    """How the estimates of sessions have gone since the server was started."""
-
-    def __init__(self) -> None:
-        self._courses = OrderedDict[str, list[list[Any]]]()
-
-    def take(self, event: Event) -> None:
-        """Note the estimates of a session, if another episode counts."""
-        session = event.session
-        if not (point := _point(session)):
-            return
-        course = self._courses.setdefault(session.id, [])
-        self._courses.move_to_end(session.id)
-        if course and course[-1][0] == session.episodes:
-            course.pop()
-        course += point
-        if len(course) > MOST_POINTS:
-            del course[-2::-2]
-        while len(self._courses) > MOST_COURSES:
-            self._courses.popitem(last=False)
-
-    def of(self, session: Session) -> list[list[Any]]:
-        """Return points of episodes with mean and standard deviation of each capability."""
-        return self._courses.get(session.id) or _point(session)
-
-
 def _point(session: Session) -> list[list[Any]]:
     """Return the point of a course at which a session is now; none before anything is known."""
     now = [[_short(c.mean), _short(c.sd)] for c in session.capabilities]
@@ -118,17 +92,39 @@ class Feeds:
             engines: Have the sessions.
             shown: Makes HTML of a session, its latest episodes, and that which is played.
         """
-        self._engines, self._shown = engines, shown
+        self.engines, self.shown = engines, shown
         self._feeds: dict[str, _Feed] = {}
-        self._courses = Courses()
+        self._courses = OrderedDict[str, list[list[Any]]]()
         self._stopping = asyncio.Event()
         self._noting = ExitStack()
-        self._noting.enter_context(engines.parts.bus.listen(self._courses.take))
+        self._noting.enter_context(engines.parts.bus.listen(self._note))
+
+    def _note(self, event: Event) -> None:
+        """Note the estimates of a session, if another episode counts."""
+        session = event.session
+        if not (point := _point(session)):
+            return
+        course = self._courses.setdefault(session.id, [])
+        self._courses.move_to_end(session.id)
+        if course and course[-1][0] == session.episodes:
+            course.pop()
+        course += point
+        if len(course) > MOST_POINTS:
+            del course[-2::-2]
+        while len(self._courses) > MOST_COURSES:
+            self._courses.popitem(last=False)
+
+    def course(self, session: Session) -> list[list[Any]]:
+        """Return how the estimates of a session have gone since the server was started.
+
+        They are points of episodes with mean and standard deviation of each capability.
+        """
+        return self._courses.get(session.id) or _point(session)
 
     async def watch(self, session: str) -> AsyncGenerator[bytes]:
         """Yield messages for one browser, in the form of server-sent events."""
         if (feed := self._feeds.get(session)) is None:
-            feed = self._feeds[session] = _Feed(self._engines, session, self._courses, self._shown)
+            feed = self._feeds[session] = _Feed(self, session)
         queue: asyncio.Queue[bytes] = asyncio.Queue(BEHIND)
         feed.join(queue)
         try:
@@ -154,13 +150,9 @@ class Feeds:
 class _Feed:
     """What is told of one session to all who watch it."""
 
-    def __init__(
-        self, engines: Engines, session: str, courses: Courses, shown: Callable[..., str]
-    ) -> None:
+    def __init__(self, feeds: Feeds, session: str) -> None:
         self.queues = set[asyncio.Queue[bytes]]()
-        self._engines = engines
-        self._name = session
-        self._courses, self._shown = courses, shown
+        self._feeds, self._engines, self._name = feeds, feeds.engines, session
         self._state: dict[str, Any] | None = None
         self._scene: _Scene | None = None
         self._task = asyncio.create_task(self._run())
@@ -182,12 +174,10 @@ class _Feed:
 
     def _tell_all(self, queue: asyncio.Queue[bytes]) -> None:
         if self._state is not None:
-            queue.put_nowait(_event("state", {**self._state, "course": self._course()}))
+            course = self._feeds.course(self._session)
+            queue.put_nowait(_event("state", {**self._state, "course": course}))
         if self._scene is not None:
             queue.put_nowait(_event("view", self._scene.whole()))
-
-    def _course(self) -> list[list[Any]]:
-        return self._courses.of(self._session)
 
     def _tell(self, kind: str, said: Mapping[str, Any]) -> None:
         message = _event(kind, said)
@@ -213,7 +203,8 @@ class _Feed:
                     if happened or (session, outcomes) != seen:
                         first, seen = self._state is None, (session, outcomes)
                         played = await asyncio.to_thread(self._newest, MOST_OUTCOMES)
-                        self._state, course = self._stands(session, played), self._course()
+                        self._state = self._stands(session, played)
+                        course = self._feeds.course(session)
                         also = {"course": course} if first else {"point": course[-1:]}
                         self._tell("state", {**self._state, **also})
                     await self._look(newest)
@@ -229,7 +220,7 @@ class _Feed:
         over = [e for e in played if e.outcome is not None][:RECENT]
         playing = next((e for e in reversed(played) if e.outcome is None), None)
         return {
-            "html": self._shown(session=session, latest=over, playing=playing),
+            "html": self._feeds.shown(session=session, latest=over, playing=playing),
             "over": session.over,
             "paused": session.paused,
             "unjudged": bool(session.unjudged),
