@@ -103,7 +103,7 @@ def test_a_session_is_watched_to_its_end(facts: dict[str, Any]) -> None:
             agent.terminate()
             agent.wait(30)
         assert page.js("document.querySelectorAll('#strip li').length") == 3
-        assert page.js("document.querySelectorAll('.capability').length") > 0
+        assert page.js("document.querySelectorAll('.capability .course path').length") > 0
         assert "The session is over." in page.text()
         plays_its_film(page)
         assert page.problems == []
