@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,15 +13,12 @@ import typer
 
 from animalcat.cli.shared.output import (
     BAD_INPUT,
-    UNREACHABLE,
     fail,
     print_json,
     print_rows,
 )
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, timestamp
-from animalcat.errors import AnimalcatError
-from animalcat.service.host.private import server_for
 from animalcat.service.study.file import Study, StudyFileError, read_study
 from animalcat.service.study.store import (
     STUDIES,
@@ -36,22 +34,33 @@ app = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study file.")]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Listen at this address.")]
+Port = Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="Port; 0: any free one.")]
+_URL = "The public address, where a proxy that speaks HTTPS stands before it."
+Url = Annotated[str, typer.Option(metavar="URL", help=_URL)]
+_PROXIES = "Networks of proxies whose X-Forwarded headers are believed, as 10.0.0.0/8."
+Proxies = Annotated[str, typer.Option(metavar="NETWORKS", help=_PROXIES)]
 Name = Annotated[str, typer.Argument(metavar="STUDY", help="The study's id.")]
 
 
-def _read(file: Path) -> Study:
+@contextmanager
+def _or_fail() -> Generator[None]:
+    """Let a study's own errors end the command with their sentence."""
     try:
-        return read_study(file)
-    except StudyFileError as error:
+        yield
+    except (StudyError, StudyFileError, FileExistsError) as error:
         fail(str(error), BAD_INPUT)
+
+
+def _read(file: Path) -> Study:
+    with _or_fail():
+        return read_study(file)
 
 
 def _kept(data: Path | None, name: str) -> tuple[Path, Study]:
     home = data_folder(data)
-    try:
+    with _or_fail():
         return home, kept_study(home, name)
-    except StudyError as error:
-        fail(str(error), BAD_INPUT)
 
 
 @app.command()
@@ -107,28 +116,10 @@ def _steps(study: Study) -> list[str]:
 @app.command()
 def run(
     file: File,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Listen at this address.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Port; 0: any free one.")
-    ] = 0,
-    url: Annotated[
-        str,
-        typer.Option(
-            "--url",
-            metavar="URL",
-            help="The public address, where a proxy that speaks HTTPS stands before it.",
-        ),
-    ] = "",
-    proxies: Annotated[
-        str,
-        typer.Option(
-            "--proxies",
-            metavar="NETWORKS",
-            help="Networks of proxies whose X-Forwarded headers are believed, as 10.0.0.0/8.",
-        ),
-    ] = "",
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    url: Url = "",
+    proxies: Proxies = "",
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
@@ -137,7 +128,7 @@ def run(
     Their sessions are played by the server that works on the data directory, or by one that ends
     with this command. Whoever was there when it ended goes on when it runs again.
     """
-    from animalcat.service.study.running import Where, link_of, run_study
+    from animalcat.service.study.running import link_of, run_study
 
     study, home = _read(file), data_folder(data)
     if host not in ("127.0.0.1", "localhost", "::1") and not url.startswith("https://"):
@@ -157,15 +148,8 @@ def run(
             typer.echo(f"who is where          {monitor}")
         sys.stdout.flush()
 
-    try:
-        with server_for(None, home) as address:
-            asyncio.run(run_study(study, home, address, Where(host, port, url, proxies), ready))
-    except StudyError as error:
-        fail(str(error), BAD_INPUT)
-    except AnimalcatError as error:
-        fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
-    except OSError as error:
-        fail(f"{error.filename or home}: {error.strerror or error}", UNREACHABLE)
+    with client_for(None, home) as client, _or_fail():
+        client.run(run_study(client.aio, study, home, ready, (host, port), url, proxies))
 
 
 @app.command("list")
@@ -177,22 +161,9 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List studies, or who of a study's participants is where."""
-    home = data_folder(data)
     if not name:
-        rows: list[dict[str, Any]] = []
-        for folder in sorted((home / STUDIES).glob("*/versions")):
-            _, study = _kept(data, folder.parent.name)
-            people = StudyStore(home, study).participants()
-            rows.append(
-                {
-                    "study": study.study,
-                    "title": study.title,
-                    "participants": len(people),
-                    "done": sum(p.stage == "done" for p in people),
-                    "withdrawn": len({stone.person for stone in tombstones(folder.parent)}),
-                }
-            )
-        print_rows(rows, ("study", "title", "participants", "done", "withdrawn"), as_json=as_json)
+        folders = sorted((data_folder(data) / STUDIES).glob("*/versions"))
+        print_rows([_row(data, f.parent) for f in folders], _COLUMNS, as_json=as_json)
         return
     home, study = _kept(data, name)
     rows = [
@@ -214,15 +185,24 @@ def list_(
     print_rows(rows, shown, as_json=as_json)
 
 
+_COLUMNS = ("study", "title", "participants", "done", "withdrawn")
+
+
+def _row(data: Path | None, folder: Path) -> dict[str, Any]:
+    """What is listed of a study."""
+    home, study = _kept(data, folder.name)
+    people = StudyStore(home, study).participants()
+    done, gone = sum(p.stage == "done" for p in people), {s.person for s in tombstones(folder)}
+    return dict(
+        zip(_COLUMNS, (study.study, study.title, len(people), done, len(gone)), strict=True)
+    )
+
+
 @app.command()
 def withdraw(
     name: Name,
     person: Annotated[
-        str,
-        typer.Argument(
-            metavar="PERSON",
-            help="A participant or person of the study, a code, or a PROLIFIC_PID.",
-        ),
+        str, typer.Argument(help="A participant or person of the study, a code, or a PROLIFIC_PID.")
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
     data: Data = None,
@@ -234,13 +214,8 @@ def withdraw(
     home, study = _kept(data, name)
     if not yes:
         typer.confirm(f"Erase all of {person} in {study.study} for good?", abort=True)
-    try:
-        with server_for(None, home) as address:
-            sessions = asyncio.run(withdraw_person(address, home, study, person))
-    except StudyError as error:
-        fail(str(error), BAD_INPUT)
-    except AnimalcatError as error:
-        fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
+    with client_for(None, home) as client, _or_fail():
+        sessions = client.run(withdraw_person(client.aio, home, study, person))
     if as_json:
         print_json({"study": study.study, "sessions": sessions})
         return
@@ -265,13 +240,8 @@ def export(
     from animalcat.service.study.export import export_study
 
     home, study = _kept(data, name)
-    try:
-        with client_for(server, home) as client:
-            written = client.run(export_study(client.aio, home, study, to, recordings=recordings))
-    except (StudyError, FileExistsError) as error:
-        fail(str(error), BAD_INPUT)
-    except OSError as error:
-        fail(f"{error.filename or to}: {error.strerror or error}", UNREACHABLE)
+    with client_for(server, home) as client, _or_fail():
+        written = client.run(export_study(client.aio, home, study, to, recordings=recordings))
     if as_json:
         print_json({"folder": str(to), **written})
         return
@@ -282,22 +252,18 @@ def export(
 def rehearse(
     file: File,
     people: Annotated[
-        int,
-        typer.Option("--people", metavar="NUMBER", min=1, help="So many for each condition."),
+        int, typer.Option(metavar="NUMBER", min=1, help="So many for each condition.")
     ] = 20,
     leave: Annotated[
         float,
         typer.Option(
-            "--leave",
             metavar="SHARE",
             min=0.0,
             max=0.5,
             help="The chance that somebody leaves for good within a minute, as you assume it.",
         ),
     ] = 0.01,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="NUMBER", min=0, help="The seed of all chance.")
-    ] = 0,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="The seed of all chance.")] = 0,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.maps.moving import PANEL, Map
-from animalcat.service.person.shows import Shown, whole_number
+from animalcat.service.person.shows import Shown
 from animalcat.service.recording.about import (
     NOTABLE,
     action_words,
@@ -39,7 +38,7 @@ class _Picture(NamedTuple):
 
 
 class Replayed:
-    """A recorded episode on the page: the calls are state and frame."""
+    """A recorded episode on the page."""
 
     def __init__(
         self, recording: Recording, title: str, resolution: int = 256, backend: str = ""
@@ -97,19 +96,23 @@ class Replayed:
         self._thread.join()
         self._drawing.close()
 
-    def answer(self, name: str, body: Mapping[str, Any]) -> Shown:
-        """See `Show.answer`: of a step that is not drawn yet, the last one that is."""
-        if name not in ("state", "frame"):
-            raise ValueError(f"there is no call {name!r}; the calls are state, frame")
-        wanted = whole_number(body, "step") if name == "frame" else 0
+    def state(self) -> Shown:
+        """Return the first step, and what is to be known of the episode."""
+        state, pixels = self.frame(0)
+        return Shown({**state, **self._about}, pixels)
+
+    def frame(self, wanted: int) -> Shown:
+        """Return a step; instead of one that is not drawn yet, the last one that is.
+
+        Raises:
+            ValueError: There is no such step.
+        """
         drawn = len(self._pictures)
         last = len(self._recording.steps) - 1
         if not 0 <= wanted <= last:
             raise ValueError(f"step is {wanted}; give 0 to {last}")
         shown = min(wanted, drawn - 1)
         state = self._state(shown, drawn, last)
-        if name == "state":
-            state |= self._about
         picture = self._pictures[shown]
         pixels = zlib.decompress(picture.camera) + zlib.decompress(picture.plan)
         return Shown(state, pixels)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from animalcat.envs.types import ACTIONS
-from animalcat.service.person.game import ACTIONS_PER_SECOND, Game, View
+from animalcat.service.person.game import Game, View
 
 
 class Shown(NamedTuple):
@@ -22,20 +21,10 @@ class Shown(NamedTuple):
 
 
 class Show(Protocol):
-    """What a page shows; all of it runs on one thread."""
+    """What a page shows; all of it runs on one thread, by the names of its methods."""
 
-    def answer(self, name: str, body: Mapping[str, Any]) -> Shown:
-        """Do what a page asks for.
-
-        Args:
-            name: Name of the call.
-            body: Its arguments.
-
-        Raises:
-            ValueError: There is no such call, or an argument is wrong.
-            ArenaError: The arena cannot be built.
-            OSError: A recording cannot be written.
-        """
+    def state(self) -> Shown:
+        """Return what is to be seen at first."""
         ...
 
     def close(self) -> None:
@@ -44,7 +33,7 @@ class Show(Protocol):
 
 
 class GameShow:
-    """A game on a page: the calls are state, act and restart."""
+    """A game on a page."""
 
     def __init__(self, game: Game) -> None:
         """Show a game."""
@@ -54,19 +43,17 @@ class GameShow:
         """End the game; an episode that still runs is recorded as void."""
         self._game.close()
 
-    def answer(self, name: str, body: Mapping[str, Any]) -> Shown:
-        """See `Show.answer`."""
-        game = self._game
-        if name == "state":
-            return self._seen(game.view)
-        if name == "restart":
-            return self._seen(game.restart())
-        if name != "act":
-            raise ValueError(f"there is no call {name!r}; the calls are state, act, restart")
-        action = whole_number(body, "action")
-        if not 0 <= action < ACTIONS:
-            raise ValueError(f"action is {action}; give 0 to {ACTIONS - 1}")
-        return self._seen(game.act(action))
+    def state(self) -> Shown:
+        """Return what is to be seen now."""
+        return self._seen(self._game.view)
+
+    def restart(self) -> Shown:
+        """Begin the next episode."""
+        return self._seen(self._game.restart())
+
+    def act(self, action: int) -> Shown:
+        """Take a decision."""
+        return self._seen(self._game.act(action))
 
     def _seen(self, view: View) -> Shown:
         state = {
@@ -81,18 +68,5 @@ class GameShow:
             "ended_by": view.ended_by.name.lower() if view.ended_by else None,
             "passed": view.passed,
             "resolution": view.camera.shape[0],
-            "actions_per_second": ACTIONS_PER_SECOND,
         }
         return Shown(state, view.camera.tobytes())
-
-
-def whole_number(body: Mapping[str, Any], field: str) -> int:
-    """An argument of a call.
-
-    Raises:
-        ValueError: It is no whole number.
-    """
-    value = body.get(field)
-    if type(value) is not int:
-        raise ValueError(f"{field} is {value!r}; give a whole number")
-    return value

@@ -7,7 +7,7 @@ import string
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 import yaml
@@ -41,7 +41,6 @@ _GIVEN: Final = {"fresh", "camera", "lease_seconds", "slots", "practice", "actio
 
 Twins of arenas are made where practice shares the battery with what counts.
 """
-_Model = TypeVar("_Model", bound=BaseModel)
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
@@ -105,12 +104,10 @@ def _read_text(value: Any, info: ValidationInfo) -> str:
     return text
 
 
-def _checked_name(value: Any) -> str:
-    return names.check_component(str(value), "name")
-
-
 Text: TypeAlias = Annotated[str, BeforeValidator(_read_text)]
-_Component: TypeAlias = Annotated[str, BeforeValidator(_checked_name)]
+_Component: TypeAlias = Annotated[
+    str, BeforeValidator(lambda value: names.check_component(str(value), "name"))
+]
 
 
 class Consent(_Strict):
@@ -386,22 +383,15 @@ class Study(_Strict):
         said = self.model_dump_json(exclude={"who": {"codes"}})
         return hashlib.sha256(said.encode()).hexdigest()
 
-    def _condition(self, name: str) -> Condition | None:
-        return next((c for c in self.conditions if c.name == name), None)
-
     def measured(self, condition: str) -> Measured:
         """What is played in a condition; empty for a study without conditions."""
-        found = self._condition(condition)
-        return self.play if found is None else _changed(self.play, found.play)
+        own = (c.play for c in self.conditions if c.name == condition)
+        return Measured.model_validate({**self.play.model_dump(), **next(own, dict[str, Any]())})
 
     def shows(self, condition: str) -> Shown:
         """What is told in a condition."""
-        found = self._condition(condition)
-        return self.shown if found is None else _changed(self.shown, found.shown)
-
-
-def _changed(value: _Model, changes: Mapping[str, Any]) -> _Model:
-    return type(value).model_validate({**value.model_dump(), **changes})
+        own = (c.shown for c in self.conditions if c.name == condition)
+        return Shown.model_validate({**self.shown.model_dump(), **next(own, dict[str, bool]())})
 
 
 def _gaps(text: str) -> set[str]:

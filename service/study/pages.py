@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from markupsafe import Markup
-from pydantic import ValidationError
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
@@ -24,15 +25,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from animalcat.service.access.callers import Role
 from animalcat.service.study.file import PROLIFIC, Completion, Study, html_of
 from animalcat.service.study.participant import (
+    EVENTS,
     Agreed,
-    Answered,
-    Debriefed,
     DeviceFits,
     Event,
-    OutOfPlaceError,
-    PageRead,
     Participant,
-    Rested,
     Stage,
 )
 from animalcat.service.study.playing import Seats
@@ -42,16 +39,16 @@ from animalcat.service.study.store import (
     TooEarlyError,
     WithdrawnError,
 )
-from animalcat.service.web.guard import Guard, cookies_of
 from animalcat.service.web.realtime import Screen, with_screen
 from animalcat.service.web.site import Part, Site, not_found
 
-HERE: Final = Path(__file__).parent
 COOKIE_SECONDS: Final = 90 * 24 * 3600.0
 """For how long a browser is known."""
 _ENTRY_SECONDS: Final = 24 * 3600.0
 """How long the page with the consent may stay open."""
 _LONGEST_ID: Final = 200
+_SENT: Final = frozenset({"device", "read", "answered", "rested", "debriefed"})
+"""What pages may say has happened; all else is for the server to know."""
 
 
 class StudyPages:
@@ -72,23 +69,22 @@ class StudyPages:
     def part(self) -> Part:
         """Return them as a part of the application."""
         at = self._at
-        return Part(
-            (
-                Route(at, self._show),
-                Route(f"{at}/code", self._code, methods=["POST"]),
-                Route(f"{at}/consent", self._consent, methods=["POST"]),
-                Route(f"{at}/step", self._step, methods=["POST"]),
-                Route(f"{at}/withdraw", self._sure),
-                Route(f"{at}/withdraw", self._withdraw, methods=["POST"]),
-                Route(f"{at}/next-person", self._next_person, methods=["POST"]),
-                Route(f"{at}/picture/{{name}}", self._picture),
-                Route(f"{at}/monitor", self._monitor),
-                WebSocketRoute(f"{at}/play", self._play),
-            ),
-            HERE / "templates",
-            {f"{at}/monitor": self._study.title},
-            ("study", HERE / "static"),
+        posts = {
+            "code": self._code,
+            "consent": self._consent,
+            "step": self._step,
+            "withdraw": self._withdraw,
+            "next-person": self._next_person,
+        }
+        routes = (
+            Route(at, self._show),
+            Route(f"{at}/withdraw", self._sure),
+            Route(f"{at}/picture/{{name}}", self._picture),
+            Route(f"{at}/monitor", self._monitor),
+            WebSocketRoute(f"{at}/play", self._play),
+            *(Route(f"{at}/{name}", do, methods=["POST"]) for name, do in posts.items()),
         )
+        return Part(routes, {f"{at}/monitor": self._study.title}, Path(__file__).parent)
 
     async def _show(self, request: Request) -> Response:
         """Show the page where a participant is, or that at which one enters."""
@@ -107,16 +103,16 @@ class StudyPages:
             ids = ids or {"again": participant.id}
         elif problem:
             words = self._study.texts["cannot_enter"]
-            return self._page(request, self._study, "words", HTTPStatus.BAD_REQUEST, words=words)
+            return self._say(request, words, status=HTTPStatus.BAD_REQUEST)
         if not ids and self._study.who.by == "codes":
-            return self._page(request, self._study, "code", wrong=False)
+            return self._page(request, "code", wrong=False)
         return self._consent_page(request, ids)
 
     async def _code(self, request: Request) -> Response:
         """Let somebody in who has a code."""
         code = self._form(request).get("code", "").strip()
         if self._study.who.by != "codes" or code not in self._study.who.codes:
-            return self._page(request, self._study, "code", HTTPStatus.FORBIDDEN, wrong=True)
+            return self._page(request, "code", HTTPStatus.FORBIDDEN, wrong=True)
         ids = {"code": code}
         if (who := self._store.known(ids)) is not None:
             participant, key = self._store.welcome(who)
@@ -131,7 +127,7 @@ class StudyPages:
         if said is None or said["study"] != study.study:
             return self._site.go(request, self._at)
         if "agree" not in form:
-            return self._end_page(request, study, "declined", study.completion.declined)
+            return self._end(request, study, "declined")
         if said["consent"] != study.consent.digest:  # the text has changed meanwhile
             return self._consent_page(request, said["ids"])
         if not all(f"ask-{k}" in form for k in range(len(study.consent.ask))):
@@ -141,7 +137,7 @@ class StudyPages:
             ids: dict[str, str] = {k: v for k, v in said["ids"].items() if k != "again"}
             participant, key = self._store.enter(ids, known)
         except FullError:
-            return self._page(request, study, "words", words=study.texts["closed"])
+            return self._say(request, study.texts["closed"])
         except TooEarlyError as early:
             return self._later(request, early.opens)
         if participant.stage is Stage.CONSENT:
@@ -154,64 +150,47 @@ class StudyPages:
         participant = self._participant(request)
         if participant is None:
             return self._site.go(request, self._at)
-        try:
-            event = self._event(participant, self._form(request))
-            if event is not None:
-                self._store.append(participant.id, event)
-        except (OutOfPlaceError, ValidationError, ValueError, KeyError, WithdrawnError):
-            pass  # the page that is due says what is wanted
+        with suppress(ValueError, WithdrawnError):  # the page that is due says what is wanted
+            self._store.append(participant.id, self._event(participant, self._form(request)))
         return self._site.go(request, self._at)
 
-    def _event(self, participant: Participant, form: Mapping[str, str]) -> Event | None:
-        now, study = self._store.now(), self._store.study_of(participant)
-        match form.get("kind", ""):
-            case "device":
-                device = study.device
-                width, height = int(form["width"]), int(form["height"])
-                steers = form["input"]
-                if width < device.width or height < device.height:
-                    return None
-                if device.input != "any" and steers != device.input.replace("board", "s"):
-                    return None
-                return DeviceFits(
-                    now,
-                    width,
-                    height,
-                    float(form["ratio"]),
-                    float(form["hz"]),
-                    steers,  # pyright: ignore[reportArgumentType]  it is checked when it is made
-                    form.get("browser", "")[:300],
-                )
-            case "read":
-                return PageRead(now, int(form["page"]))
-            case "answers":
-                assert study.understanding is not None
-                asked = range(len(study.understanding.questions))
-                return Answered(now, tuple(int(form[f"answer-{k}"]) for k in asked))
-            case "rested":
-                return Rested(now)
-            case "debriefed":
-                return Debriefed(now)
-            case _:
-                return None
+    def _event(self, participant: Participant, form: Mapping[str, str]) -> Event:
+        """Return what a form says; a ValueError tells of one that says nothing of use."""
+        if form.get("kind") not in _SENT:
+            raise ValueError("this is no page's to say")
+        study = self._store.study_of(participant)
+        asked = study.understanding.questions if study.understanding is not None else ()
+        said = {
+            **form,
+            "at": self._store.now(),
+            "answers": [form.get(f"answer-{k}") for k in range(len(asked))],
+            "browser": form.get("browser", "")[:300],
+        }
+        event, device = EVENTS.validate_python(said), study.device
+        if isinstance(event, DeviceFits) and (
+            event.width < device.width
+            or event.height < device.height
+            or device.input.replace("board", "s") not in ("any", event.input)
+        ):
+            raise ValueError("the device does not fit")
+        return event
 
     async def _sure(self, request: Request) -> Response:
         """Ask whether somebody really wants to withdraw."""
         if self._participant(request) is None:
             return self._site.go(request, self._at)
-        return self._page(request, self._study, "withdraw")
+        return self._page(request, "withdraw")
 
     async def _withdraw(self, request: Request) -> Response:
         """Erase whoever asks for it."""
         participant = self._participant(request)
         if participant is not None:
             await self._seats.withdraw(participant.id)
-        words = self._study.texts["withdrawn"]
-        return self._forgotten(request, self._page(request, self._study, "words", words=words))
+        return self._known(request, "", self._say(request, self._study.texts["withdrawn"]))
 
     async def _next_person(self, request: Request) -> Response:
         """Let a device go on to another person, in a study with codes."""
-        return self._forgotten(request, self._site.go(request, self._at))
+        return self._known(request, "")
 
     async def _picture(self, request: Request) -> Response:
         """Show a picture of the study's texts, and no other file."""
@@ -244,51 +223,35 @@ class StudyPages:
         with suppress(RuntimeError, WebSocketDisconnect):  # the browser has closed it
             await socket.close()
 
-    def _page_of(self, request: Request, now: Participant, opens: Any) -> Response:
+    def _page_of(self, request: Request, now: Participant, opens: datetime | None) -> Response:
         """Return the page of the stage where a participant is."""
         study = self._store.study_of(now)
-        shown = study.shows(now.condition)
+        shown, page = study.shows(now.condition), partial(self._page, request, study=study)
         match now.stage:
             case Stage.DEVICE:
-                return self._page(request, study, "device")
+                return page("device")
             case Stage.INSTRUCTIONS:
                 text = self._html(request, study.instructions[now.page])
-                return self._page(
-                    request,
-                    study,
-                    "text",
-                    text=text,
-                    kind="read",
-                    page=now.page,
-                    score="",
-                    again=now.tries > 0 and now.page == 0,
-                )
+                again = now.tries > 0 and now.page == 0
+                return page("text", text=text, kind="read", page=now.page, score="", again=again)
             case Stage.QUESTIONS:
                 again = now.tries > 0 and not study.instructions  # else these have said so
-                return self._page(request, study, "questions", again=again)
+                return page("questions", again=again)
             case Stage.PRACTICE | Stage.PLAY:
-                return self._page(request, study, "play", now=now, shown=shown)
+                return page("play", now=now, shown=shown)
             case Stage.BREAK:
-                return self._page(request, study, "break", now=now)
+                return page("break", now=now)
             case Stage.DEBRIEF:
-                text = self._html(request, study.debrief)
-                score = study.texts["score"].format(passed=now.passed, trials=now.trials)
-                return self._page(
-                    request,
-                    study,
-                    "text",
-                    text=text,
-                    kind="debriefed",
-                    page=0,
-                    score=score if shown.score else "",
-                    again=False,
-                )
+                text, score = self._html(request, study.debrief), ""
+                if shown.score:
+                    score = study.texts["score"].format(passed=now.passed, trials=now.trials)
+                return page("text", text=text, kind="debriefed", page=0, score=score, again=False)
             case Stage.SCREENED:
-                return self._end_page(request, study, "screened", study.completion.screened)
+                return self._end(request, study, "screened")
+            case _ if opens is not None:
+                return self._later(request, opens)
             case _:
-                if opens is not None:
-                    return self._later(request, opens)
-                return self._end_page(request, study, "done", study.completion.done)
+                return self._end(request, study, "done")
 
     def _consent_page(
         self, request: Request, ids: Mapping[str, str], *, unticked: bool = False
@@ -297,38 +260,43 @@ class StudyPages:
         said = {"study": study.study, "consent": study.consent.digest, "ids": dict(ids)}
         entry = self._site.visits.sign("study entry", said, _ENTRY_SECONDS)
         text = self._html(request, study.consent.text)
-        return self._page(request, study, "consent", text=text, entry=entry, unticked=unticked)
+        return self._page(request, "consent", text=text, entry=entry, unticked=unticked)
 
-    def _end_page(
-        self, request: Request, study: Study, words: str, completion: Completion
+    def _end(
+        self, request: Request, study: Study, end: Literal["done", "declined", "screened"]
     ) -> Response:
-        said = study.texts[words]
-        again = study.who.by == "codes"
-        return self._page(request, study, "end", words=said, completion=completion, again=again)
+        completion, again = getattr(study.completion, end), study.who.by == "codes"
+        return self._say(request, study.texts[end], study, completion=completion, again=again)
 
-    def _later(self, request: Request, opens: Any) -> Response:
+    def _later(self, request: Request, opens: datetime) -> Response:
         words = self._study.texts["again_later"].format(time=f"{opens:%Y-%m-%d %H:%M} UTC")
-        return self._page(request, self._study, "words", words=words)
+        return self._say(request, words)
+
+    def _say(
+        self,
+        request: Request,
+        words: str,
+        study: Study | None = None,
+        status: int = HTTPStatus.OK,
+        completion: Completion = Completion(),
+        *,
+        again: bool = False,
+    ) -> Response:
+        values: dict[str, Any] = {"words": words, "completion": completion, "again": again}
+        return self._page(request, "end", status, study, **values)
 
     def _page(
         self,
         request: Request,
-        study: Study,
         name: str,
         status: int = HTTPStatus.OK,
+        study: Study | None = None,
         **values: Any,
     ) -> Response:
+        study = study or self._study
+        values |= {"study": study, "word": study.texts, "base": self._site.path(request, self._at)}
         known = self._store.person_of(self._key(request)) is not None
-        return self._site.page(
-            request,
-            f"study_{name}.html.j2",
-            status,
-            study=study,
-            word=study.texts,
-            base=self._site.path(request, self._at),
-            known=known,
-            **values,
-        )
+        return self._site.page(request, f"study_{name}.html.j2", status, known=known, **values)
 
     def _html(self, request: Request, text: str) -> Markup:
         """Return a text of the study as HTML, with pictures where this server has them."""
@@ -357,29 +325,14 @@ class StudyPages:
     def _form(self, request: Request) -> dict[str, str]:
         return self._site.asked(request).form
 
-    @property
-    def _cookie(self) -> str:
-        return f"study-{self._study.study}"
-
     def _key(self, request: HTTPConnection) -> str:
-        name = f"animalcat-{self._cookie}-{self._site.visits.mark}"
-        return cookies_of(request.headers).get(name, "")
+        return self._site.cookie(request, f"study-{self._study.study}")
 
-    def _known(self, request: Request, key: str) -> Response:
-        """Lead a browser to where its person is, and know it from now on."""
-        answer = self._site.go(request, self._at)
-        return self._with_cookie(request, answer, key, COOKIE_SECONDS)
-
-    def _forgotten(self, request: Request, answer: Response) -> Response:
-        return self._with_cookie(request, answer, "", 0.0)
-
-    def _with_cookie(
-        self, request: Request, answer: Response, value: str, seconds: float
-    ) -> Response:
-        asked = self._site.asked(request)
-        header = Guard(answer, self._site).set_cookie(asked, self._cookie, value, seconds)
-        answer.headers.append("set-cookie", header)
-        return answer
+    def _known(self, request: Request, key: str, answer: Response | None = None) -> Response:
+        """Know a browser by a key from now on, or by none; and lead it to where its person is."""
+        answer = answer or self._site.go(request, self._at)
+        what, seconds = f"study-{self._study.study}", COOKIE_SECONDS if key else 0.0
+        return self._site.give_cookie(request, answer, what, key, seconds)
 
 
 def study_part(store: StudyStore, seats: Seats) -> Callable[[Site], Part]:

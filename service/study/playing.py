@@ -40,7 +40,7 @@ from animalcat.service.study.participant import (
     TrialOver,
     TrialTiming,
 )
-from animalcat.service.study.store import StudyError, StudyStore
+from animalcat.service.study.store import StudyError, StudyStore, Tombstone
 from animalcat.service.web.realtime import GONE, SILENT_SECONDS, Decision, Frame, Screen, Timing
 from animalcat.v1 import gateway_pb2
 from animalcat.values import Episode, Outcome
@@ -476,14 +476,18 @@ class Seats:
         person = participant.partition("-")[0]
         for name in [name for name in self._seats if name.partition("-")[0] == person]:
             await self._seats.pop(name).stop()
-        stone = self._store.begin_withdrawal(person)
-        for session in stone.sessions:
-            await forget(self._client, session)
-        self._store.end_withdrawal(stone)
+        await erase(self._client, self._store, self._store.begin_withdrawal(person))
 
     async def stop(self) -> None:
         """Empty all seats."""
         await asyncio.gather(*(seat.stop() for seat in self._seats.values()))
+
+
+async def erase(client: AsyncClient, store: StudyStore, stone: Tombstone) -> None:
+    """Go on with a withdrawal to its end: erase the sessions, then what the study has."""
+    for session in stone.sessions:
+        await forget(client, session)
+    store.end_withdrawal(stone)
 
 
 async def forget(client: AsyncClient, session: str) -> None:

@@ -7,14 +7,13 @@ import secrets
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from animalcat.client.async_client import AsyncClient, aconnect
+from animalcat.client.async_client import AsyncClient
 from animalcat.service.access.private_files import make_private
-from animalcat.service.host.private import shown_to_own
-from animalcat.service.study.file import Study
+from animalcat.service.study.file import PROLIFIC, Study
 from animalcat.service.study.pages import study_part
-from animalcat.service.study.playing import Seats, forget
+from animalcat.service.study.playing import Seats, erase
 from animalcat.service.study.store import StudyStore
 from animalcat.service.web.serving import Pages, shown_at
 from animalcat.service.web.visits import UsedOnDisk, Visits
@@ -23,37 +22,25 @@ KEY: Final = "pages.key"
 """File that signs forms, so that one that was open while the server was killed is still good."""
 
 
-class Where(NamedTuple):
-    """Where the pages are.
-
-    Attributes:
-        host: Address to listen at.
-        port: Port; 0 for any free one.
-        url: The public address, as a proxy offers it; empty where browsers come directly.
-        proxies: Networks of proxies whose headers are believed, with commas between.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    url: str = ""
-    proxies: str = ""
-
-
 async def run_study(
+    client: AsyncClient,
     study: Study,
     home: Path,
-    address: str,
-    where: Where,
     ready: Callable[[Pages], None],
+    at: tuple[str, int] = ("127.0.0.1", 0),
+    url: str = "",
+    proxies: str = "",
 ) -> None:
     """Offer the pages of a study until SIGTERM or Ctrl-C.
 
     Args:
+        client: A client of the service.
         study: The study.
         home: The data directory of the server.
-        address: The server.
-        where: Where the pages are.
         ready: Is called once somebody may come.
+        at: Host and port to listen at; port 0 for any free one.
+        url: The public address, as a proxy offers it; empty where browsers come directly.
+        proxies: Networks of proxies whose headers are believed, with commas between.
 
     Raises:
         StudyError: It runs already, or what is kept of it cannot be read.
@@ -65,19 +52,17 @@ async def run_study(
     try:
         make_private(store.folder / KEY, secrets.token_bytes(32))
         visits = Visits((store.folder / KEY).read_bytes(), UsedOnDisk(store.folder))
-        async with aconnect(address, **shown_to_own(home)) as client:
-            await check_at_server(client, study)
-            await end_withdrawals(client, store)
-            seats = Seats(store, client)
-            ended = asyncio.Event()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(number, ended.set)
-            place = (where.host, where.port)
-            part = study_part(store, seats)
-            async with shown_at([part], visits, place, where.url, where.proxies) as pages:
-                ready(pages)
-                await ended.wait()
-                await seats.stop()
+        await check_at_server(client, study)
+        for stone in store.unfinished():  # of withdrawals that were interrupted
+            await erase(client, store, stone)
+        seats = Seats(store, client)
+        ended = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        async with shown_at([study_part(store, seats)], visits, at, url, proxies) as pages:
+            ready(pages)
+            await ended.wait()
+            await seats.stop()
     finally:
         store.close()
 
@@ -96,19 +81,11 @@ async def check_at_server(client: AsyncClient, study: Study) -> None:
         await client.get_battery(battery)
 
 
-async def end_withdrawals(client: AsyncClient, store: StudyStore) -> None:
-    """Go on with withdrawals that were interrupted."""
-    for stone in store.unfinished():
-        for session in stone.sessions:
-            await forget(client, session)
-        store.end_withdrawal(stone)
-
-
-async def withdraw_person(address: str, home: Path, study: Study, person: str) -> int:
+async def withdraw_person(client: AsyncClient, home: Path, study: Study, person: str) -> int:
     """Erase a person, whether or not the study runs at the moment.
 
     Args:
-        address: The server.
+        client: A client of the server.
         home: Its data directory.
         study: The study.
         person: Id of the person, of one of their participants, or what their recruiter calls them.
@@ -124,18 +101,11 @@ async def withdraw_person(address: str, home: Path, study: Study, person: str) -
     for name in ("PROLIFIC_PID", "code"):
         person = store.known({name: person}) or person
     stone = store.begin_withdrawal(person)
-    async with aconnect(address, **shown_to_own(home)) as client:
-        for session in stone.sessions:
-            await forget(client, session)
-    store.end_withdrawal(stone)
+    await erase(client, store, stone)
     return len(stone.sessions)
 
 
 def link_of(study: Study, url: str) -> str:
     """Return the link that participants are given."""
-    query = (
-        "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-        if study.who.by == "prolific"
-        else ""
-    )
-    return f"{url}/study/{study.study}{query}"
+    query = "&".join(f"{name}={{{{%{name}%}}}}" for name in PROLIFIC)
+    return f"{url}/study/{study.study}" + (f"?{query}" if study.who.by == "prolific" else "")

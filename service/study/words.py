@@ -21,7 +21,6 @@ WORDS: Final[Mapping[str, str]] = {
     "device_keyboard": "This study needs a keyboard. Press the up arrow to show that you have one.",
     "device_touch": "This study needs a touch screen. Touch the box to show that you have one.",
     "device_ready": "Your device will do.",
-    "answer_all": "Please answer every question.",
     "answer_wrong": "At least one answer is wrong. Please read the instructions again.",
     "full_screen": "Full screen",
     "practice": "Practice",
@@ -53,7 +52,6 @@ WORDS: Final[Mapping[str, str]] = {
     "screened": "Thank you. This study does not go on for you from here.",
     "to_recruiter": "Go back to where you came from",
     "completion_code": "Your completion code",
-    "leave": "Leave the study",
     "withdraw": "Withdraw and delete my data",
     "withdraw_about": "Everything that you did here is deleted for good. This cannot be undone.",
     "withdraw_sure": "Yes, delete everything",
@@ -63,6 +61,5 @@ WORDS: Final[Mapping[str, str]] = {
     "elsewhere": "This study is open in another window. Go on there, or take over here.",
     "take_over": "Go on here",
     "no_script": "This page needs JavaScript.",
-    "reload": "Try again",
 }
 """Each text of the pages by its key, in English."""

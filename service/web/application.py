@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from animalcat.errors import AnimalcatError
 from animalcat.service.errors import ServiceError
 from animalcat.service.web.guard import Guard
-from animalcat.service.web.site import HERE, VISIT, Part, SignInNeeded, Site, quoted, status_of
+from animalcat.service.web.site import HERE, VISIT, Part, SignInNeeded, Site
 from animalcat.service.web.visits import ENTER, VISIT_SECONDS
 
 MakePart: TypeAlias = Callable[[Site], Part]
@@ -33,51 +35,76 @@ def create_app(site: Site, parts: Sequence[MakePart]) -> Guard:
         parts: Make the parts, in the order of the bar.
     """
     routes: list[BaseRoute] = []
-    for make in parts:
+    for make in (*parts, _entrance):
         part = make(site)
         site.add(part)
         routes += part.routes
-        if part.static is not None:
-            name, folder = part.static
-            routes.insert(0, Mount(f"/static/{name}", StaticFiles(directory=folder)))
-    routes += [
-        Route(ENTER, _Entrance(site).show),
-        Route(ENTER, _Entrance(site).enter, methods=["POST"]),
-        Route("/leave", _Entrance(site).leave, methods=["POST"]),
-        Mount("/static", StaticFiles(directory=HERE / "static")),
-    ]
-    told = _Told(site)
-    handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-        SignInNeeded: told.sign_in,
-        AnimalcatError: told.refused,
-        ServiceError: told.refused,
-        HTTPException: told.failed,
-        Exception: told.broken,
-    }
-    app = Starlette(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]
-    return Guard(app, site)  # around all of it, so that errors too have its headers
+        if part.home is not None:
+            folder = StaticFiles(directory=part.home / "static")
+            routes.insert(0, Mount(f"/static/{part.home.name}", folder))
+    routes.append(Mount("/static", StaticFiles(directory=HERE / "static")))
+
+    async def told(request: Request, error: Exception) -> Response:
+        """Answer a request that failed: by a page, or by JSON for scripts."""
+        page = "text/html" in request.headers.get("accept", "")
+        if isinstance(error, SignInNeeded) and page and request.method == "GET":
+            here = request.url.path.removeprefix(site.asked(request).prefix)
+            here += f"?{request.url.query}" if request.url.query else ""
+            return site.go(request, f"{ENTER}?then={quote(here, safe='')}")
+        status, words = _said(error)
+        if page:
+            return site.page(request, "error.html.j2", status, status=status, words=words)
+        return JSONResponse({"error": words}, status)
+
+    kinds = (SignInNeeded, AnimalcatError, ServiceError, HTTPException, Exception)
+    handlers: dict[Any, Any] = dict.fromkeys(kinds, told)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    return Guard(app, site.visits, site.door)  # around it, so that errors too have its headers
 
 
-class _Entrance:
-    """Lets browsers in that show a ticket, or a token."""
+def _said(error: Exception) -> tuple[int, str]:
+    """Return the status and the words that tell of an error; of our own faults the log tells."""
+    match error:
+        case SignInNeeded():
+            return HTTPStatus.UNAUTHORIZED, "sign in first"
+        case HTTPException(status_code=HTTPStatus.NOT_FOUND, detail="Not Found"):
+            return error.status_code, "there is no such page"
+        case HTTPException():
+            return error.status_code, error.detail
+        case ServiceError():
+            code, wait = error.code.value, error.retry_seconds
+            return _said(AnimalcatError(error.message, code, retry_seconds=wait))
+        case AnimalcatError():
+            return _status(error), str(error)
+        case _:
+            return HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed, and its log says how"
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    async def show(self, request: Request) -> Response:
-        """Show where to enter; the ticket stands behind the # of a link, which is sent nowhere."""
-        return self._page(request, request.query_params.get("then", "/"), "")
+def _status(error: AnimalcatError) -> int:
+    code = error.code or ""
+    if code.startswith("UNKNOWN") or code in ("INVALID_NAME", "NO_PROFILE"):
+        return HTTPStatus.NOT_FOUND
+    if code in ("FORBIDDEN", "BAD_TOKEN", "NO_TOKEN"):
+        return HTTPStatus.FORBIDDEN
+    if error.retry_seconds is not None:
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    return HTTPStatus.INTERNAL_SERVER_ERROR if code == "INTERNAL" else HTTPStatus.BAD_REQUEST
 
-    async def enter(self, request: Request) -> Response:
-        """Exchange a ticket or a token for a cookie."""
-        site, form = self._site, self._site.asked(request).form
+
+def _entrance(site: Site) -> Part:
+    """Return the part that lets browsers in that show a ticket, or a token."""
+
+    async def show(request: Request) -> Response:
+        # The ticket stands behind the # of a link, which is sent nowhere.
+        return page(request, request.query_params.get("then", "/"), "")
+
+    async def enter(request: Request) -> Response:
+        form = site.asked(request).form
         shown, then = form.get("ticket", "").strip()[:_LONGEST], form.get("then", "/")
         caller = site.visits.redeem(shown)
         if caller is None and site.served is not None and shown:
-            try:
+            with suppress(ServiceError):
                 caller = await site.served.gate.recognise(shown, open_to_machine=False)
-            except ServiceError:
-                caller = None
             if caller is not None and (caller.until is not None or not caller.role.reads):
                 caller = None  # tickets of agents, and agents' tokens, are for playing alone
         if caller is None:
@@ -85,77 +112,25 @@ class _Entrance:
                 "This ticket or token is not good: a ticket lets one browser in, once and within a "
                 "quarter of an hour. Ask for another one."
             )
-            return self._page(request, then, words, HTTPStatus.FORBIDDEN)
-        answer = site.go(request, then if _is_ours(then) else "/")
-        asked = site.asked(request)
-        value = site.visits.cookie(caller)
-        guard = Guard(answer, site)
-        answer.headers.append("set-cookie", guard.set_cookie(asked, VISIT, value, VISIT_SECONDS))
-        return answer
+            return page(request, then, words, HTTPStatus.FORBIDDEN)
+        answer, value = site.go(request, _ours(then)), site.visits.cookie(caller)
+        return site.give_cookie(request, answer, VISIT, value, VISIT_SECONDS)
 
-    async def leave(self, request: Request) -> Response:
-        """Forget who looks."""
-        answer, asked = self._site.go(request, ENTER), self._site.asked(request)
-        guard = Guard(answer, self._site)
-        answer.headers.append("set-cookie", guard.set_cookie(asked, VISIT, "", 0))
-        return answer
+    async def leave(request: Request) -> Response:
+        return site.give_cookie(request, site.go(request, ENTER), VISIT, "", 0)
 
-    def _page(
-        self, request: Request, then: str, words: str, status: int = HTTPStatus.OK
-    ) -> Response:
-        then = then if _is_ours(then) else "/"
-        return self._site.page(request, "enter.html.j2", status, then=then, words=words)
+    def page(request: Request, then: str, words: str, status: int = HTTPStatus.OK) -> Response:
+        return site.page(request, "enter.html.j2", status, then=_ours(then), words=words)
+
+    routes = (
+        Route(ENTER, show),
+        Route(ENTER, enter, methods=["POST"]),
+        Route("/leave", leave, methods=["POST"]),
+    )
+    return Part(routes)
 
 
-class _Told:
-    """Answers of requests that fail: a page, or JSON for scripts."""
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-
-    async def sign_in(self, request: Request, error: Exception) -> Response:
-        """Lead to where one enters, and back afterwards."""
-        if request.method != "GET" or not _wants_page(request):
-            return self._answer(request, HTTPStatus.UNAUTHORIZED, "sign in first")
-        prefix = self._site.asked(request).prefix
-        here = request.url.path.removeprefix(prefix)
-        here += f"?{request.url.query}" if request.url.query else ""
-        return self._site.go(request, f"{ENTER}?then={quoted(here)}")
-
-    async def refused(self, request: Request, error: Exception) -> Response:
-        """Say what the server says."""
-        told = error
-        if isinstance(error, ServiceError):
-            told = AnimalcatError(
-                error.message, error.code.value, retry_seconds=error.retry_seconds
-            )
-        assert isinstance(told, AnimalcatError)
-        return self._answer(request, status_of(told), str(told))
-
-    async def failed(self, request: Request, error: Exception) -> Response:
-        """Say what is wrong with the request."""
-        assert isinstance(error, HTTPException)
-        words = error.detail
-        if error.status_code == HTTPStatus.NOT_FOUND and words == "Not Found":
-            words = "there is no such page"
-        return self._answer(request, error.status_code, words)
-
-    async def broken(self, request: Request, error: Exception) -> Response:
-        """Say that it is our fault, and nothing else."""
-        words = "the server failed, and its log says how"
-        return self._answer(request, HTTPStatus.INTERNAL_SERVER_ERROR, words)
-
-    def _answer(self, request: Request, status: int, words: str) -> Response:
-        if _wants_page(request):
-            return self._site.page(request, "error.html.j2", status, status=status, words=words)
-        return JSONResponse({"error": words}, status)
-
-
-def _wants_page(request: Request) -> bool:
-    return "text/html" in request.headers.get("accept", "")
-
-
-def _is_ours(path: str) -> bool:
-    """Whether it is the path of a page of ours, and of no other host."""
+def _ours(path: str) -> str:
+    """Return the path of a page if it is one of ours, and of no other host; else the first one."""
     plain = path.startswith("/") and not path.startswith("//") and "\\" not in path
-    return plain and path.isprintable()
+    return path if plain and path.isprintable() else "/"

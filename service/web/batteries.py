@@ -19,7 +19,7 @@ from animalcat.codec import decode
 from animalcat.errors import AnimalcatError
 from animalcat.maps.small import arena_map
 from animalcat.service.web.guard import WHOLE_PAGE
-from animalcat.service.web.site import Part, Site, quoted
+from animalcat.service.web.site import Part, Site
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import Instance
 
@@ -35,8 +35,7 @@ def batteries(site: Site) -> Part:
     """Return the part that shows batteries."""
     assert site.served is not None, "it is a server's"
     engines = site.served.engines
-    sheets = OrderedDict[str, str]()
-    making: dict[str, asyncio.Task[None]] = {}
+    sheets = OrderedDict[str, asyncio.Task[str]]()
 
     async def every(request: Request) -> Response:
         found = await site.client(request).list_batteries()
@@ -62,7 +61,6 @@ def batteries(site: Site) -> Part:
             maps=maps,
             following=following,
             units={feature.name: feature.unit for feature in battery.features},
-            quoted=quoted,
         )
 
     async def sheet(request: Request) -> Response:
@@ -70,28 +68,26 @@ def batteries(site: Site) -> Part:
         digest = (await site.client(request).get_battery(name)).digest
         if digest not in sheets:
             await engines.battery(digest)  # so that its files are on this machine
-            if digest not in making:
-                folder = str(engines.battery_folder)
-                making[digest] = asyncio.create_task(make(name, digest, folder))
-            done, _ = await asyncio.wait({making[digest]}, timeout=1.0)
-            if not done:
-                return site.page(request, "making.html.j2", battery=name)
-            failed = making.pop(digest).exception()
-            if failed is not None:
-                raise AnimalcatError(f"the report cannot be made: {failed}", "INVALID_REQUEST")
+        if digest not in sheets:
+            sheets[digest] = asyncio.create_task(made(name, digest, str(engines.battery_folder)))
+            while len(sheets) > MOST_SHEETS:
+                sheets.popitem(last=False)
         sheets.move_to_end(digest)
-        return HTMLResponse(sheets[digest], headers={"content-security-policy": WHOLE_PAGE})
+        making = sheets[digest]
+        if not (await asyncio.wait({making}, timeout=1.0))[0]:
+            return site.page(request, "making.html.j2", battery=name)
+        if (failed := making.exception()) is not None:
+            sheets.pop(digest, None)
+            raise AnimalcatError(f"the report cannot be made: {failed}", "INVALID_REQUEST")
+        return HTMLResponse(making.result(), headers={"content-security-policy": WHOLE_PAGE})
 
-    async def make(name: str, digest: str, folder: str) -> None:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(1, context) as executor:
+    async def made(name: str, digest: str, folder: str) -> str:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
             loop = asyncio.get_running_loop()
-            sheets[digest] = await loop.run_in_executor(executor, _sheet, name, digest, folder)
-        while len(sheets) > MOST_SHEETS:
-            sheets.popitem(last=False)
+            return await loop.run_in_executor(executor, _sheet, name, digest, folder)
 
     def stop() -> None:
-        for task in making.values():
+        for task in sheets.values():
             task.cancel()
 
     routes = [

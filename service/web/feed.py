@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
 import json
 import logging
 import math
-import os
 import struct
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
@@ -31,10 +28,10 @@ from animalcat.arena_configs.placement import place
 from animalcat.envs.state import AGENT, Column
 from animalcat.maps.shapes import of_state, of_things
 from animalcat.maps.small import draw_things
-from animalcat.service.measuring.report import labels
 from animalcat.service.recording.about import colour_of
 from animalcat.service.recording.channels import Channel
 from animalcat.service.recording.encoding import OPCODE
+from animalcat.service.recording.scene import png
 from animalcat.service.recording.sums import MAGIC
 from animalcat.service.reporting.session_report import REASONS
 from animalcat.service.session.engines import Engines
@@ -75,37 +72,10 @@ _LETTERS: Final = {
 }
 
 
-class Courses:
-    """How the estimates of sessions have gone since the server was started."""
-
-    def __init__(self) -> None:
-        self._courses = OrderedDict[str, list[list[Any]]]()
-
-    def take(self, event: Event) -> None:
-        """Note the estimates of a session, if another episode counts."""
-        session = event.session
-        if not session.capabilities:
-            return
-        course = self._courses.setdefault(session.id, [])
-        self._courses.move_to_end(session.id)
-        if course and course[-1][0] == session.episodes:
-            course.pop()
-        course.append([session.episodes, *_estimates(session)])
-        if len(course) > MOST_POINTS:
-            del course[-2::-2]
-        while len(self._courses) > MOST_COURSES:
-            self._courses.popitem(last=False)
-
-    def of(self, session: Session) -> list[list[Any]]:
-        """Return points of episodes with mean and standard deviation of each capability."""
-        known = self._courses.get(session.id)
-        if known is None:
-            known = [[session.episodes, *_estimates(session)]] if session.capabilities else []
-        return known
-
-
-def _estimates(session: Session) -> list[list[float]]:
-    return [[_short(c.mean), _short(c.sd)] for c in session.capabilities]
+def _point(session: Session) -> list[list[Any]]:
+    """Return the point of a course at which a session is now; none before anything is known."""
+    now = [[_short(c.mean), _short(c.sd)] for c in session.capabilities]
+    return [[session.episodes, *now]] if now else []
 
 
 def _short(value: float) -> float:
@@ -115,29 +85,46 @@ def _short(value: float) -> float:
 class Feeds:
     """The feeds of the sessions that are watched just now; used on one event loop only."""
 
-    def __init__(self, engines: Engines) -> None:
+    def __init__(self, engines: Engines, shown: Callable[..., str]) -> None:
         """Watch nothing yet.
 
         Args:
             engines: Have the sessions.
+            shown: Makes HTML of a session, its latest episodes, and that which is played.
         """
-        self._engines = engines
+        self.engines, self.shown = engines, shown
         self._feeds: dict[str, _Feed] = {}
-        self.courses = Courses()
+        self._courses = OrderedDict[str, list[list[Any]]]()
         self._stopping = asyncio.Event()
         self._noting = ExitStack()
-        self._noting.enter_context(engines.parts.bus.listen(self.courses.take))
+        self._noting.enter_context(engines.parts.bus.listen(self._note))
 
-    @property
-    def watched(self) -> Mapping[str, int]:
-        """Number of browsers by session."""
-        return {name: len(feed.queues) for name, feed in self._feeds.items()}
+    def _note(self, event: Event) -> None:
+        """Note the estimates of a session, if another episode counts."""
+        session = event.session
+        if not (point := _point(session)):
+            return
+        course = self._courses.setdefault(session.id, [])
+        self._courses.move_to_end(session.id)
+        if course and course[-1][0] == session.episodes:
+            course.pop()
+        course += point
+        if len(course) > MOST_POINTS:
+            del course[-2::-2]
+        while len(self._courses) > MOST_COURSES:
+            self._courses.popitem(last=False)
+
+    def course(self, session: Session) -> list[list[Any]]:
+        """Return how the estimates of a session have gone since the server was started.
+
+        They are points of episodes with mean and standard deviation of each capability.
+        """
+        return self._courses.get(session.id) or _point(session)
 
     async def watch(self, session: str) -> AsyncGenerator[bytes]:
         """Yield messages for one browser, in the form of server-sent events."""
-        feed = self._feeds.get(session)
-        if feed is None:
-            feed = self._feeds[session] = _Feed(self._engines, session, self.courses)
+        if (feed := self._feeds.get(session)) is None:
+            feed = self._feeds[session] = _Feed(self, session)
         queue: asyncio.Queue[bytes] = asyncio.Queue(BEHIND)
         feed.join(queue)
         try:
@@ -163,11 +150,9 @@ class Feeds:
 class _Feed:
     """What is told of one session to all who watch it."""
 
-    def __init__(self, engines: Engines, session: str, courses: Courses) -> None:
+    def __init__(self, feeds: Feeds, session: str) -> None:
         self.queues = set[asyncio.Queue[bytes]]()
-        self._engines = engines
-        self._name = session
-        self._courses = courses
+        self._feeds, self._engines, self._name = feeds, feeds.engines, session
         self._state: dict[str, Any] | None = None
         self._scene: _Scene | None = None
         self._task = asyncio.create_task(self._run())
@@ -189,13 +174,10 @@ class _Feed:
 
     def _tell_all(self, queue: asyncio.Queue[bytes]) -> None:
         if self._state is not None:
-            course = self._courses_now()
+            course = self._feeds.course(self._session)
             queue.put_nowait(_event("state", {**self._state, "course": course}))
         if self._scene is not None:
             queue.put_nowait(_event("view", self._scene.whole()))
-
-    def _courses_now(self) -> list[list[Any]]:
-        return self._courses.of(self._session)
 
     def _tell(self, kind: str, said: Mapping[str, Any]) -> None:
         message = _event(kind, said)
@@ -217,15 +199,12 @@ class _Feed:
                     while not events.empty():
                         events.get_nowait()
                     newest = await asyncio.to_thread(self._newest, 2)
-                    stands = (
-                        session,
-                        [(e.number, e.attempt, e.outcome, e.invalid) for e in newest],
-                    )
-                    if happened or stands != seen:
-                        first, seen = self._state is None, stands
+                    outcomes = [(e.number, e.attempt, e.outcome, e.invalid) for e in newest]
+                    if happened or (session, outcomes) != seen:
+                        first, seen = self._state is None, (session, outcomes)
                         played = await asyncio.to_thread(self._newest, MOST_OUTCOMES)
-                        self._state = _state(session, played)
-                        course = self._courses_now()
+                        self._state = self._stands(session, played)
+                        course = self._feeds.course(session)
                         also = {"course": course} if first else {"point": course[-1:]}
                         self._tell("state", {**self._state, **also})
                     await self._look(newest)
@@ -236,6 +215,19 @@ class _Feed:
             log.exception("what is told of session %s has failed", self._name)
             self._tell("failed", {"words": f"{type(error).__name__}; the server's log says more"})
 
+    def _stands(self, session: Session, played: Sequence[Episode]) -> dict[str, Any]:
+        """Return what is told of a session and of its latest attempts, which come newest first."""
+        over = [e for e in played if e.outcome is not None][:RECENT]
+        playing = next((e for e in reversed(played) if e.outcome is None), None)
+        return {
+            "html": self._feeds.shown(session=session, latest=over, playing=playing),
+            "over": session.over,
+            "paused": session.paused,
+            "unjudged": bool(session.unjudged),
+            "playing": playing is not None,
+            "outcomes": [[e.number, e.attempt, letter(e)] for e in reversed(played)],
+        }
+
     def _newest(self, most: int) -> Sequence[Episode]:
         """Return the latest attempts, newest first."""
         store = self._engines.parts.store
@@ -244,20 +236,16 @@ class _Feed:
     async def _look(self, newest: Sequence[Episode]) -> None:
         """Look at what is being played."""
         playing = next((e for e in reversed(newest) if e.outcome is None), None)
-        if playing is not None and (self._scene is None or self._scene.name != playing.name):
-            if self._scene is not None:
-                await asyncio.to_thread(self._scene.close)
-            path = recording_path(
-                self._engines.parts.data, self._name, playing.number, playing.attempt
-            )
+        if self._scene is not None and (playing is None or self._scene.name != playing.name):
+            await asyncio.to_thread(self._scene.close)
+        if playing is None:
+            return
+        if self._scene is None or self._scene.name != playing.name:
+            data = self._engines.parts.data
+            path = recording_path(data, self._name, playing.number, playing.attempt)
             self._scene = _Scene(playing, path)
-        if self._scene is not None:
-            if playing is None:
-                await asyncio.to_thread(self._scene.close)
-                return
-            said = await asyncio.to_thread(self._scene.look)
-            if said is not None:
-                self._tell("view", said)
+        if (said := await asyncio.to_thread(self._scene.look)) is not None:
+            self._tell("view", said)
 
 
 class _Scene:
@@ -265,11 +253,8 @@ class _Scene:
 
     def __init__(self, episode: Episode, recording: Path) -> None:
         self.name = episode.name
-        self._about = {
-            "episode": episode.number,
-            "attempt": episode.attempt,
-            "instance": episode.instance,
-        }
+        names = ("number", "attempt", "instance")
+        self._about = {name: getattr(episode, name) for name in names}
         self._recording = recording
         self._onlooker = Onlooker(recording)
         self._at = len(MAGIC)
@@ -303,19 +288,16 @@ class _Scene:
             self._onlooker.close()
 
     def _numbers(self) -> dict[str, Any]:
-        step = self._last
-        if step is None:
+        if (step := self._last) is None:
             return {}
-        return {
-            "step": step.step,
-            "health": round(step.observation.health, 1),
-            "return": _short(self._total),
-        }
+        health, total = round(step.observation.health, 1), _short(self._total)
+        return {"step": step.step, "health": health, "return": total}
 
     def _see(self, glimpse: Glimpse) -> dict[str, Any]:
         said: dict[str, Any] = {"own": glimpse.own, "seen": glimpse.number}
         if glimpse.picture is not None:
-            said["picture"] = _png(glimpse.picture)
+            shown = base64.b64encode(png(glimpse.picture)).decode()
+            said["picture"] = f"data:image/png;base64,{shown}"
         if glimpse.state is not None:
             x, z = map(float, glimpse.state[AGENT, [Column.CENTER, Column.CENTER + 2]])
             turn = glimpse.state[AGENT, Column.ROTATION : Column.ROTATION + 9]
@@ -331,13 +313,11 @@ class _Scene:
     def _read(self) -> None:
         """Read what was recorded since the last time."""
         try:
-            file = os.open(self._recording, os.O_RDONLY | os.O_CLOEXEC)
+            with self._recording.open("rb", 0) as file:
+                file.seek(self._at)
+                data = file.read(_READ)
         except FileNotFoundError:
             return
-        try:
-            data = os.pread(file, _READ, self._at)
-        finally:
-            os.close(file)
         at = 0
         while at + _RECORD.size <= len(data):
             opcode, length = _RECORD.unpack_from(data, at)
@@ -366,59 +346,8 @@ class _Scene:
                 self._shown["things"] = draw_things(of_things(placement.objects))
 
 
-def _png(picture: npt.NDArray[np.uint8]) -> str:
-    """Return a picture as the address of itself."""
-    file = io.BytesIO()
-    flat = picture[..., 0] if picture.shape[-1] == 1 else picture
-    Image.fromarray(flat).save(file, "PNG", compress_level=1)
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
-
-
 def _event(kind: str, said: Mapping[str, Any]) -> bytes:
     return f"event: {kind}\ndata: {json.dumps(said, separators=(',', ':'))}\n\n".encode()
-
-
-def _state(session: Session, played: Sequence[Episode]) -> dict[str, Any]:
-    """Return what is told of a session and of its latest attempts, which come newest first."""
-    return {
-        **summary(session),
-        "labels": labels(session),
-        "outcomes": [[e.number, e.attempt, letter(e)] for e in reversed(played)],
-        "recent": [told(e) for e in played if e.outcome is not None][:RECENT],
-        "playing": [told(e) for e in played if e.outcome is None],
-    }
-
-
-def summary(session: Session) -> dict[str, Any]:
-    """Return what lists and pages tell of a session."""
-    return {
-        "id": session.id,
-        "agent": session.spec.agent,
-        "battery": session.spec.battery,
-        "state": session.state.value,
-        "over": session.over,
-        "reason": session.reason,
-        "paused": session.paused,
-        "waits_for": session.waits_for,
-        "unjudged": list(session.unjudged),
-        "misfit": session.misfit,
-        "episodes": session.episodes,
-        "successes": session.successes,
-        "most": session.spec.stop.max_episodes,
-        "practised": session.practised,
-        "capabilities": [
-            {
-                "name": c.name,
-                "value": c.value,
-                "interval": c.interval,
-                "status": c.status or "",
-                "unit": c.unit,
-                "needs": c.episodes_needed,
-                "limit": c.limit,
-            }
-            for c in session.capabilities
-        ],
-    }
 
 
 def because(decision: Decision) -> str:
@@ -436,21 +365,3 @@ def letter(episode: Episode) -> str:
     if episode.invalid:
         return "i"
     return "." if episode.outcome is None else _LETTERS[episode.outcome]
-
-
-def told(episode: Episode) -> dict[str, Any]:
-    """Return what is told of an attempt, and of why it was chosen."""
-    decision = episode.decision
-    return {
-        "number": episode.number,
-        "attempt": episode.attempt,
-        "instance": episode.instance,
-        "outcome": "" if episode.outcome is None else episode.outcome.name.lower(),
-        "letter": letter(episode),
-        "return": _short(episode.episode_return),
-        "steps": episode.steps,
-        "cause": f"invalid: {episode.invalid}" if episode.invalid else episode.cause,
-        "practice": episode.practice,
-        "because": because(decision),
-        "predicted": _short(decision.predicted),
-    }

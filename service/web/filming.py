@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
-import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,7 +18,7 @@ from starlette.routing import Route
 
 from animalcat import names
 from animalcat.service.person.replaying import Replayed
-from animalcat.service.person.shows import Show, Shown
+from animalcat.service.person.shows import Show
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.storage.artefacts import recording_key
 from animalcat.service.web.site import Part, Site, not_found
@@ -32,23 +31,6 @@ MOST_FILMS: Final = 3
 IDLE_SECONDS: Final = 60.0
 """For how long an episode stays drawn that nobody looks at."""
 _LENGTH: Final = struct.Struct("<I")
-
-
-@dataclass(frozen=True, slots=True)
-class MakeFilm:
-    """Makes the film of a recording, in whatever process.
-
-    Attributes:
-        path: The file.
-        title: Its title.
-    """
-
-    path: str
-    title: str
-
-    def __call__(self) -> Replayed:
-        """Make it."""
-        return Replayed(read_episode(Path(self.path)), self.title)
 
 
 def film_alone(make: Callable[[], Show], title: str) -> Callable[[Site], Part]:
@@ -77,17 +59,19 @@ def film_alone(make: Callable[[], Show], title: str) -> Callable[[Site], Part]:
 
 def filming(site: Site) -> Part:
     """Return the part on which recorded episodes are played."""
-    films = OrderedDict[str, tuple[Stage, float]]()
+    films = OrderedDict[str, Stage]()
+    idle: dict[str, asyncio.TimerHandle] = {}
 
     async def show(request: Request) -> Response:
         session, number, attempt = await allowed(request)
         at = f"/sessions/{session}/episodes/{request.path_params['episode']}"
         title = f"{session}, episode {number}" + (f", attempt {attempt}" if attempt else "")
-        back = f"/sessions/{session}"
-        frames, because = f"{at}/film", f"{at}/why"
-        return site.page(
-            request, "film.html.j2", title=title, frames=frames, back=back, why=because
-        )
+        places: dict[str, Any] = {
+            "frames": f"{at}/film",
+            "why": f"{at}/why",
+            "back": f"/sessions/{session}",
+        }
+        return site.page(request, "film.html.j2", title=title, **places)
 
     async def why(request: Request) -> Response:
         session, number, attempt = await allowed(request)
@@ -97,17 +81,18 @@ def filming(site: Site) -> Part:
     async def frame(request: Request) -> Response:
         session, number, attempt = await allowed(request)
         key = recording_key(session, number, attempt or 0)
-        stage = films[key][0] if key in films else await stage_of(key, f"{session}/{number}")
-        films[key] = stage, time.monotonic()
+        stage = films.get(key) or await stage_of(key, f"{session}/{number}")
         films.move_to_end(key)
-        sparing.cancel()
+        in_use(key)
         try:
             return await _frame(stage, request)
         except (RecordingError, ValueError) as error:
             drop(key)
             raise not_found(str(error)) from error
         finally:
-            spare_later()
+            in_use(key)
+            if key in films:
+                idle[key] = asyncio.get_running_loop().call_later(IDLE_SECONDS, drop, key)
 
     async def allowed(request: Request) -> tuple[str, int, int | None]:
         session, episode = request.path_params["session"], request.path_params["episode"]
@@ -125,33 +110,25 @@ def filming(site: Site) -> Part:
             path = await asyncio.to_thread(site.served.engines.parts.files.fetch, key)
         except FileNotFoundError:
             raise not_found(f"{title} has no recording") from None
-        while len(films) >= MOST_FILMS:
-            drop(next(iter(films)))
-        return Stage(MakeFilm(str(path), title), apart=True)
+        if key not in films:
+            while len(films) >= MOST_FILMS:
+                drop(next(iter(films)))
+            films[key] = Stage(partial(_film, str(path), title), apart=True)
+        return films[key]
+
+    def in_use(key: str) -> None:
+        if (timer := idle.pop(key, None)) is not None:
+            timer.cancel()
 
     def drop(key: str) -> None:
-        films.pop(key)[0].close()
-
-    def spare_later() -> None:
-        nonlocal sparing
-        sparing = asyncio.get_running_loop().call_later(IDLE_SECONDS, spare)
-
-    def spare() -> None:
-        over = time.monotonic() - IDLE_SECONDS
-        for key in [key for key, (_, used) in films.items() if used <= over]:
-            drop(key)
-        if films:
-            spare_later()
+        in_use(key)
+        if (stage := films.pop(key, None)) is not None:
+            stage.close()
 
     def stop() -> None:
-        sparing.cancel()
         for key in list(films):
             drop(key)
 
-    class _Never:
-        def cancel(self) -> None: ...
-
-    sparing: asyncio.TimerHandle | _Never = _Never()
     path = "/sessions/{session}/episodes/{episode}"
     routes = [
         Route(path, show),
@@ -161,15 +138,18 @@ def filming(site: Site) -> Part:
     return Part(routes, stop=stop)
 
 
+def _film(path: str, title: str) -> Replayed:
+    """Make the film of a recording, in whatever process."""
+    return Replayed(read_episode(Path(path)), title)
+
+
 async def _frame(stage: Stage, request: Request) -> Response:
-    """Answer with the pictures of a step, and at the first one with what the film is."""
-    step = int(request.path_params["step"])
-    about = "about" in request.query_params
-    shown = await stage.call("state" if about else "frame", {} if about else {"step": step})
-    return Response(packed(shown), media_type="application/octet-stream")
+    """Answer with the pictures of a step, and at the first one with what the film is.
 
-
-def packed(shown: Shown) -> bytes:
-    """Return pictures as pages unpack them: the length of the state, the state, packed pixels."""
+    It is as pages unpack it: the length of the state, the state, packed pixels.
+    """
+    about, step = "about" in request.query_params, int(request.path_params["step"])
+    shown = await (stage.call("state") if about else stage.call("frame", step))
     text = json.dumps(shown.state).encode()
-    return _LENGTH.pack(len(text)) + text + zlib.compress(shown.pixels, 1)
+    packed = _LENGTH.pack(len(text)) + text + zlib.compress(shown.pixels, 1)
+    return Response(packed, media_type="application/octet-stream")

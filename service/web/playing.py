@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -92,7 +91,7 @@ def playing(site: Site) -> Part:
         text = await _arena(site, socket, battery, instance)
         session = person_session(instance, datetime.now(UTC))
         home = site.served.settings.home.absolute()
-        stage = Stage(MakeGame(text, instance, session, str(home)), apart=True)
+        stage = Stage(partial(_game, text, instance, session, str(home)), apart=True)
         stages.add(stage)
         try:
             await _play(socket, stage)
@@ -108,37 +107,13 @@ def playing(site: Site) -> Part:
     return Part([Route(path, show), WebSocketRoute(f"{path}/socket", connect)], stop=stop)
 
 
-@dataclass(frozen=True, slots=True)
-class MakeGame:
-    """Makes a game of one arena, in whatever process.
-
-    Attributes:
-        text: The arena, with every value fixed.
-        instance: Its name.
-        session: Under which the recordings are kept.
-        home: The data directory.
-        resolution: Side of the picture in pixels.
-    """
-
-    text: str
-    instance: str
-    session: str
-    home: str
-    resolution: int = RESOLUTION
-
-    def __call__(self) -> GameShow:
-        """Make it."""
-        arena = load_text(self.text, self.instance).config.first
-        return GameShow(
-            Game(
-                arena,
-                0,
-                session=self.session,
-                instance=self.instance,
-                data=Path(self.home),
-                resolution=self.resolution,
-            )
-        )
+def _game(text: str, instance: str, session: str, home: str) -> GameShow:
+    """Make a game of one arena, in whatever process."""
+    arena = load_text(text, instance).config.first
+    data = Path(home)
+    return GameShow(
+        Game(arena, 0, session=session, instance=instance, data=data, resolution=RESOLUTION)
+    )
 
 
 async def _play(socket: WebSocket, stage: Stage) -> None:
@@ -146,16 +121,13 @@ async def _play(socket: WebSocket, stage: Stage) -> None:
     await socket.accept()
     screen = Screen(socket)
 
-    async def frame(name: str, **body: int) -> Frame:
-        shown = await stage.call(name, body)
+    async def frame(name: str, *arguments: int) -> Frame:
+        shown = await stage.call(name, *arguments)
         return Frame(shown.pixels, shown.state, shown.state["ended_by"] is not None)
 
-    async def act(action: int) -> Frame:
-        return await frame("act", action=action)
-
     async def work() -> None:
-        first = await frame("state")
-        await play(screen, first, act, partial(frame, "restart"), 1.0 / ACTIONS_PER_SECOND)
+        act, restart = partial(frame, "act"), partial(frame, "restart")
+        await play(screen, await frame("state"), act, restart, 1.0 / ACTIONS_PER_SECOND)
 
     failed = await with_screen(screen, work)
     if failed is not None:

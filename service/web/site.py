@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 import grpc
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
@@ -18,9 +18,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from animalcat.client.async_client import AsyncClient
-from animalcat.errors import AnimalcatError
 from animalcat.service.access.callers import Caller
-from animalcat.service.web.guard import FORM_FIELD, Asked, Door, cookies_of
+from animalcat.service.web.guard import FORM_FIELD, PAGE, Asked, Door
 from animalcat.service.web.visits import Visits
 
 if TYPE_CHECKING:
@@ -58,17 +57,15 @@ class Part:
 
     Attributes:
         routes: Its routes, for all of which `Guard` stands.
-        templates: The folder of its templates, which may extend `base.html.j2` and use its blocks;
-            None for that of this package.
         bar: What it adds to the bar at the top: paths with their words.
-        static: A folder of files that are offered under `/static/NAME/`, with this name.
+        home: A folder NAME with its `templates`, which may extend `base.html.j2` and use its
+            blocks, and with files in `static` that are offered under `/static/NAME/`.
         stop: Is called when the server stops, before connections are closed.
     """
 
     routes: Sequence[BaseRoute]
-    templates: Path | None = None
     bar: Mapping[str, str] = field(default_factory=dict[str, str])
-    static: tuple[str, Path] | None = None
+    home: Path | None = None
     stop: Callable[[], None] = lambda: None
 
 
@@ -94,30 +91,26 @@ class Site:
         self.served = served
         self.bar: dict[str, str] = {}
         self._stops: list[Callable[[], None]] = []
-        self._folders = [HERE / "templates"]
+        self._files = FileSystemLoader(HERE / "templates")
         self.templates = Environment(
+            loader=self._files,
             autoescape=True,
             trim_blocks=True,
             lstrip_blocks=True,
             undefined=StrictUndefined,
         )
-        self._load()
 
     def add(self, part: Part) -> None:
         """Take the templates and the bar of a part; its routes go into the application."""
         self.bar |= part.bar
         self._stops.append(part.stop)
-        if part.templates is not None:
-            self._folders.append(part.templates)
-            self._load()
+        if part.home is not None:
+            self._files.searchpath.append(str(part.home / "templates"))
 
     def stop(self) -> None:
         """End what parts keep open, such as streams; calling it twice is fine."""
         while self._stops:
             self._stops.pop()()
-
-    def _load(self) -> None:
-        self.templates.loader = ChoiceLoader([FileSystemLoader(f) for f in self._folders])
 
     def asked(self, request: HTTPConnection) -> Asked:
         """Return what the guard knows of a request."""
@@ -148,8 +141,7 @@ class Site:
         """
         asked = self.asked(request)
 
-        def at(path: str) -> str:
-            return f"{asked.prefix}{path}"
+        at = partial(self.path, request)
 
         def asset(name: str) -> str:
             return at(f"/static/{name}")
@@ -157,20 +149,52 @@ class Site:
         shown = self.templates.get_template(name).render(
             at=at,
             asset=asset,
-            forgery=asked.forgery,
             forged=_FORGED.format(FORM_FIELD, asked.forgery),
-            prefix=asked.prefix,
             bar=self.bar,
             here=request.url.path.removeprefix(asked.prefix),
             visitor=self.known(request),
             **values,
         )
-        return HTMLResponse(shown, code)
+        answer = HTMLResponse(shown, code)
+        if asked.fresh:
+            self.give_cookie(request, answer, PAGE, asked.nonce)
+        return answer
+
+    def cookie(self, request: HTTPConnection, what: str) -> str:
+        """Return one of our cookies that the browser shows; empty for none."""
+        return request.cookies.get(self.visits.cookie_name(what), "")
+
+    def give_cookie(
+        self,
+        request: HTTPConnection,
+        answer: Response,
+        what: str,
+        value: str,
+        seconds: float | None = None,
+    ) -> Response:
+        """Give a browser a cookie, which no script and no other site gets, and return the answer.
+
+        Args:
+            request: What is answered.
+            answer: The answer that brings it.
+            what: Which cookie.
+            value: Its value.
+            seconds: How long it lasts; None: until the browser ends.
+        """
+        asked = self.asked(request)
+        answer.set_cookie(
+            self.visits.cookie_name(what),
+            value,
+            None if seconds is None else int(seconds),
+            path=f"{asked.prefix}/",
+            secure=asked.origin.startswith("https:"),
+            httponly=True,
+        )
+        return answer
 
     def known(self, request: HTTPConnection) -> Caller | None:
         """Return who looks; None if nobody knows."""
-        cookies = cookies_of(request.headers)
-        return self.visits.caller(cookies.get(f"animalcat-{VISIT}-{self.visits.mark}", ""))
+        return self.visits.caller(self.cookie(request, VISIT))
 
     def caller(self, request: HTTPConnection) -> Caller:
         """Return who looks.
@@ -221,23 +245,6 @@ class Site:
         rule = gate.admit(method, caller)
         await gate.check(caller, rule.reach[caller.role], *items)
         return caller
-
-
-def quoted(part: str) -> str:
-    """Return a part of a path as links have it."""
-    return quote(part, safe="")
-
-
-def status_of(error: AnimalcatError) -> int:
-    """Return the status of an answer that tells of an error."""
-    code = error.code or ""
-    if code.startswith("UNKNOWN") or code in ("INVALID_NAME", "NO_PROFILE"):
-        return HTTPStatus.NOT_FOUND
-    if code in ("FORBIDDEN", "BAD_TOKEN", "NO_TOKEN"):
-        return HTTPStatus.FORBIDDEN
-    if error.retry_seconds is not None:
-        return HTTPStatus.SERVICE_UNAVAILABLE
-    return HTTPStatus.INTERNAL_SERVER_ERROR if code == "INTERNAL" else HTTPStatus.BAD_REQUEST
 
 
 def not_found(words: str) -> HTTPException:

@@ -6,20 +6,17 @@ import asyncio
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
+from animalcat.errors import AnimalcatError
 from animalcat.service.person.shows import Show, Shown
 
 NICE: Final = 5
 """By how much a show in a process of its own gives way to what plays sessions."""
-
-
-class StageLostError(Exception):
-    """The process of a show has died."""
 
 
 class Stage:
@@ -36,28 +33,26 @@ class Stage:
         self._apart = apart
         self._executor: Executor | None = None
 
-    async def call(self, name: str, body: Mapping[str, Any] | None = None) -> Shown:
-        """Ask the show for something; the first call makes it.
+    async def call(self, name: str, *arguments: int) -> Shown:
+        """Call a method of the show; the first call makes it.
 
         Raises:
-            StageLostError: Its process has died.
+            AnimalcatError: Its process has died.
             Exception: What the show raises.
         """
-        first = self._executor is None
+        loop, first = asyncio.get_running_loop(), self._executor is None
         if self._executor is None:
             context = multiprocessing.get_context("spawn")
             self._executor = (
                 ProcessPoolExecutor(1, context, settle) if self._apart else ThreadPoolExecutor(1)
             )
-        loop = asyncio.get_running_loop()
         try:
             if first:
                 await loop.run_in_executor(self._executor, _open, id(self), self._make)
-            return await loop.run_in_executor(self._executor, _ask, id(self), name, body or {})
+            return await loop.run_in_executor(self._executor, _ask, id(self), name, arguments)
         except BrokenProcessPool as error:
-            raise StageLostError("the process that shows this has died; load the page again") from (
-                error
-            )
+            words = "the process that shows this has died; load the page again"
+            raise AnimalcatError(words, "INTERNAL") from error
 
     def close(self) -> None:
         """End the show; a later call begins anew."""
@@ -89,11 +84,10 @@ def _open(number: int, make: Callable[[], Show]) -> None:
     _shows[number] = make()
 
 
-def _ask(number: int, name: str, body: Mapping[str, Any]) -> Shown:
-    return _shows[number].answer(name, body)
+def _ask(number: int, name: str, arguments: tuple[int, ...]) -> Shown:
+    return getattr(_shows[number], name)(*arguments)
 
 
 def _close(number: int) -> None:
-    show = _shows.pop(number, None)
-    if show is not None:
+    if (show := _shows.pop(number, None)) is not None:
         show.close()

@@ -9,9 +9,10 @@ import json
 import secrets
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from animalcat.service.access.callers import MACHINE, Caller, Role
 from animalcat.service.access.private_files import keep_owner, private_folder
@@ -26,40 +27,29 @@ USED: Final = "web-tickets"
 """Folder beside the tokens with a file for each ticket that was used."""
 
 
-class Used(Protocol):
-    """Remembers which tickets were used."""
-
-    def use(self, number: str) -> bool:
-        """Use a ticket; False if it was used before."""
-        ...
-
-
 class UsedHere:
-    """Remembers them as long as the process lives."""
+    """Remembers which tickets were used, as long as the process lives."""
 
     def __init__(self) -> None:
+        """Remember none yet."""
         self._used = set[str]()
 
     def use(self, number: str) -> bool:
-        """See `Used`."""
+        """Use a ticket; False if it was used before."""
         first = number not in self._used
         self._used.add(number)
         return first
 
 
-class UsedOnDisk:
+class UsedOnDisk(UsedHere):
     """Remembers them over restarts, and for all servers of a data directory."""
 
     def __init__(self, folder: Path) -> None:
-        """Describe the folder.
-
-        Args:
-            folder: The folder of tokens.
-        """
+        """Remember in a folder, that of tokens."""
         self._folder = folder / USED
 
     def use(self, number: str) -> bool:
-        """See `Used`."""
+        """Use a ticket; False if it was used before."""
         private_folder(self._folder)
         for old in self._folder.iterdir():
             if time.time() - old.stat().st_mtime > 2 * TICKET_SECONDS:
@@ -77,6 +67,7 @@ ENTER: Final = "/enter"
 """The page on which tickets are exchanged."""
 PURPOSE: Final = "web pages"
 """For what the key of a data directory is used here."""
+_CALLER: Final = TypeAdapter(Caller)
 
 
 def visits_of(data: Path) -> Visits:
@@ -112,7 +103,7 @@ class Visits:
     def __init__(
         self,
         key: bytes,
-        used: Used,
+        used: UsedHere,
         tokens: Tokens | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -130,6 +121,10 @@ class Visits:
         self._clock = clock
         self.mark: Final = hashlib.sha256(b"mark" + key).hexdigest()[:8]
 
+    def cookie_name(self, what: str) -> str:
+        """Return the name of one of our cookies; other servers of the machine have others."""
+        return f"animalcat-{what}-{self.mark}"
+
     def ticket(self, who: str = "") -> str:
         """Make a ticket that lets one browser in, once.
 
@@ -143,32 +138,24 @@ class Visits:
         said = self.read("ticket", ticket)
         if said is None or not self._used.use(said["number"]):
             return None
-        return MACHINE if not said["who"] else self._of_token(said["who"])
+        return self._of(said["who"])
 
     def cookie(self, caller: Caller) -> str:
         """Return what a browser shows that belongs to a caller."""
-        said: dict[str, Any] = {"who": caller.id}
-        lasts = VISIT_SECONDS
-        if caller.expires is not None:  # an identity provider's word, which we keep for its time
-            lasts = min(lasts, caller.expires.timestamp() - self._clock())
-            said |= {
-                "role": caller.role.value,
-                "subject": caller.subject,
-                "groups": sorted(caller.groups),
-            }
-        return self.sign("visit", said, lasts)
+        if caller.expires is None:
+            return self.sign("visit", {"who": caller.id}, VISIT_SECONDS)
+        # An identity provider's word, which we keep for its time.
+        lasts = min(VISIT_SECONDS, caller.expires.timestamp() - self._clock())
+        return self.sign("visit", {"caller": _CALLER.dump_python(caller, mode="json")}, lasts)
 
     def caller(self, cookie: str) -> Caller | None:
         """Return who shows a cookie; None if it is not good (any more)."""
         said = self.read("visit", cookie)
         if said is None:
             return None
-        if "role" in said:
-            until = datetime.fromtimestamp(said["until"], UTC)
-            groups = frozenset(said["groups"])
-            role, subject = Role(said["role"]), said["subject"]
-            return Caller(said["who"], role, subject=subject, groups=groups, expires=until)
-        return MACHINE if not said["who"] else self._of_token(said["who"])
+        return (
+            _CALLER.validate_python(said["caller"]) if "caller" in said else self._of(said["who"])
+        )
 
     def sign(self, kind: str, said: dict[str, Any], seconds: float) -> str:
         """Return something that only this server can have said, for a time.
@@ -196,6 +183,8 @@ class Visits:
         said = f"{kind}\0{text}".encode(errors="surrogatepass")
         return base64.urlsafe_b64encode(hmac.digest(self._key, said, "sha256")).decode().rstrip("=")
 
-    def _of_token(self, identity: str) -> Caller | None:
+    def _of(self, identity: str) -> Caller | None:
+        if not identity:
+            return MACHINE
         known = None if self._tokens is None else self._tokens.known(identity)
         return None if known is None or known.role is Role.AGENT else known.caller

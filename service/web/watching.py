@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import AsyncGenerator
 from typing import Any, Final
@@ -12,7 +13,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from animalcat.client.async_client import AsyncClient
-from animalcat.codec import decode
+from animalcat.codec import decode, number
 from animalcat.errors import AnimalcatError
 from animalcat.service.access.callers import Caller
 from animalcat.service.web.feed import Feeds, because, letter
@@ -40,22 +41,30 @@ REVIEW_SECONDS: Final = 1.0
 def watching(site: Site) -> Part:
     """Return the part that shows and steers sessions and campaigns."""
     assert site.served is not None, "it is a server's"
-    feeds = Feeds(site.served.engines)
+    site.templates.filters |= {"because": because, "letter": letter}
+    feeds = Feeds(site.served.engines, site.templates.get_template("told.html.j2").render)
     gate = site.served.gate
 
     async def sessions(request: Request) -> Response:
+        values: dict[str, Any] = {
+            "agent": _asked(request, "agent"),
+            "state": _asked(request, "state"),
+            "states": _STATES,
+        }
+        wanted = sessions_pb2.ListSessionsRequest(agent=values["agent"])
+        if values["state"] in _STATES:
+            wanted.states.append(number(sessions_pb2.SessionState, values["state"]))
         stub = sessions_pb2_grpc.SessionsStub(site.channel(request))
-        agent, state = _asked(request, "agent"), _asked(request, "state")
-        wanted = sessions_pb2.ListSessionsRequest(
-            page_size=PAGE, page_token=_asked(request, "page"), agent=agent
-        )
-        if state in _STATES:
-            wanted.states.append(sessions_pb2.SessionState.Value(f"SESSION_STATE_{state.upper()}"))
-        answer = await stub.ListSessions(wanted)
-        found = [decode(Session, message) for message in answer.sessions]
+        return await listed(request, Session, "sessions", stub.ListSessions, wanted, **values)
+
+    async def listed(
+        request: Request, kind: type[Any], what: str, call: Any, wanted: Any, **values: Any
+    ) -> Response:
+        wanted.page_size, wanted.page_token = PAGE, _asked(request, "page")
+        answer = await call(wanted)
+        values[what] = [decode(kind, message) for message in getattr(answer, what)]
         following = _next(request, answer.next_page_token)
-        values: dict[str, Any] = {"agent": agent, "state": state, "states": _STATES}
-        return site.page(request, "sessions.html.j2", sessions=found, following=following, **values)
+        return site.page(request, f"{what}.html.j2", following=following, **values)
 
     async def session(request: Request) -> Response:
         client = site.client(request)
@@ -94,43 +103,18 @@ def watching(site: Site) -> Part:
 
     async def episodes(request: Request) -> Response:
         stub = results_pb2_grpc.EpisodesStub(site.channel(request))
-        wanted = results_pb2.ListEpisodesRequest(
-            parent=f"sessions/{_id(request)}",
-            page_size=PAGE,
-            page_token=_asked(request, "page"),
-            newest_first=True,
-        )
-        answer = await stub.ListEpisodes(wanted)
-        found = [decode(Episode, message) for message in answer.episodes]
-        return site.page(
-            request,
-            "episodes.html.j2",
-            session=_id(request),
-            episodes=found,
-            letter=letter,
-            why=because,
-            following=_next(request, answer.next_page_token),
-        )
+        name, call = _id(request), stub.ListEpisodes
+        wanted = results_pb2.ListEpisodesRequest(parent=f"sessions/{name}", newest_first=True)
+        return await listed(request, Episode, "episodes", call, wanted, session=name)
 
     async def report(request: Request) -> Response:
-        pieces = bytearray()
-        stub = results_pb2_grpc.ProfilesStub(site.channel(request))
-        wanted = results_pb2.ExportProfileRequest(
-            name=f"sessions/{_id(request)}/profile", format=results_pb2.PROFILE_FORMAT_HTML
-        )
-        async for piece in stub.ExportProfile(wanted):
-            pieces += piece.content
-        return HTMLResponse(bytes(pieces), headers={"content-security-policy": WHOLE_PAGE})
+        page = await site.client(request).export_profile(_id(request), "html")
+        return HTMLResponse(page, headers={"content-security-policy": WHOLE_PAGE})
 
     async def campaigns(request: Request) -> Response:
         stub = campaigns_pb2_grpc.CampaignsStub(site.channel(request))
-        wanted = campaigns_pb2.ListCampaignsRequest(
-            page_size=PAGE, page_token=_asked(request, "page")
-        )
-        answer = await stub.ListCampaigns(wanted)
-        found = [decode(Campaign, message) for message in answer.campaigns]
-        following = _next(request, answer.next_page_token)
-        return site.page(request, "campaigns.html.j2", campaigns=found, following=following)
+        wanted = campaigns_pb2.ListCampaignsRequest()
+        return await listed(request, Campaign, "campaigns", stub.ListCampaigns, wanted)
 
     async def campaign(request: Request) -> Response:
         shown = await site.client(request).get_campaign(request.path_params["campaign"])
@@ -170,26 +154,26 @@ _STATES: Final = [s.value for s in SessionState if s is not SessionState.UNREADA
 
 async def _steer(client: AsyncClient, session: str, form: dict[str, str]) -> None:
     """Do what an operator asks for, by the call of the wire that does it."""
+    plain = {
+        "pause": client.pause_session,
+        "resume": client.resume_session,
+        "cancel": client.cancel_session,
+        "dismiss": client.dismiss_agents,
+    }
     match form.get("what", ""):
-        case "pause":
-            await client.pause_session(session)
-        case "resume":
-            await client.resume_session(session)
-        case "cancel":
-            await client.cancel_session(session)
+        case what if what in plain:
+            await plain[what](session)
         case "note":
             await client.note_session(session, form.get("text", ""))
-        case "dismiss":
-            await client.dismiss_agents(session)
         case "judge":
             ruling: Any = form.get("ruling", "")
             await client.judge_failure(session, ruling)
         case "invalidate":
-            number, _, attempt = form.get("episode", "").partition("-")
-            if not number.isdecimal() or (attempt and not attempt.isdecimal()):
+            said = re.fullmatch(r"(\d+)(?:-(\d+))?", form.get("episode", ""), re.ASCII)
+            if said is None:
                 raise AnimalcatError("say which episode, by its number", "INVALID_REQUEST")
-            tried = int(attempt) if attempt else None
-            await client.invalidate_episode(session, int(number), form.get("reason", ""), tried)
+            tried = None if said[2] is None else int(said[2])
+            await client.invalidate_episode(session, int(said[1]), form.get("reason", ""), tried)
         case other:
             raise AnimalcatError(f"there is nothing like {other[:40]!r} to do", "INVALID_REQUEST")
 

@@ -111,9 +111,9 @@ def pages(page: Page, link: str) -> Iterator[str]:
     page.js("document.querySelectorAll('details').forEach((one) => one.open = true)")
     yield "a session that goes on"
     goes(f"/sessions/{over[0]}")
-    page.wait("document.querySelectorAll('#recent tr').length > 0")
+    page.wait("document.querySelectorAll('#recent a').length > 0")
     yield "a session that is over"
-    episode = page.js("document.querySelector('#recent a').getAttribute('href')")
+    episode = page.js("document.querySelector('#recent a').pathname")
     yield goes(f"/sessions/{over[0]}/episodes")
     goes(episode)
     page.wait("document.getElementById('why').textContent.includes('Why it went so')")

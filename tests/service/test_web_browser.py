@@ -80,7 +80,7 @@ def test_a_session_is_watched_to_its_end(facts: dict[str, Any]) -> None:
         page.key("KeyJ", "j")  # by keys alone
         page.key("Enter", "Enter")
         page.wait("document.querySelector('.session')")
-        page.wait("document.getElementById('waits').textContent === 'It waits for an agent.'")
+        page.wait("document.querySelector('.warning')?.textContent === 'It waits for an agent.'")
         animalcat = [sys.executable, "-m", "animalcat", "agent", "run"]
         named = ["--agent", f"{facts['home']}/thinks.py:Thinks", "--name", "thinks"]
         agent = subprocess.Popen(
@@ -93,17 +93,17 @@ def test_a_session_is_watched_to_its_end(facts: dict[str, Any]) -> None:
             page.wait("document.getElementById('picture').naturalWidth > 0")
             page.wait("document.getElementById('path').getAttribute('points').length > 20")
             page.wait("document.querySelectorAll('#things *').length > 0")
-            page.wait("document.querySelectorAll('#recent tr').length > 0")
+            page.wait("document.querySelectorAll('#recent a').length > 0")
             page.js("document.getElementById('pause').click()")
-            page.wait("!document.getElementById('paused').hidden")
+            page.wait("document.getElementById('standing').textContent.includes('paused')")
             assert client.get_session(session).paused
             page.js("document.getElementById('resume').click()")
-            page.wait("document.getElementById('state').textContent === 'finished'")
+            page.wait("document.querySelector('#standing .tag').textContent === 'finished'")
         finally:
             agent.terminate()
             agent.wait(30)
         assert page.js("document.querySelectorAll('#strip li').length") == 3
-        assert page.js("document.querySelectorAll('.capability').length") > 0
+        assert page.js("document.querySelectorAll('.capability .course path').length") > 0
         assert "The session is over." in page.text()
         plays_its_film(page)
         assert page.problems == []

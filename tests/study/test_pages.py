@@ -62,7 +62,7 @@ def agree(browser: TestClient, at: str) -> Any:
     return browser.post(f"{at}/consent", data=form)
 
 
-DEVICE = {"width": "900", "height": "800", "ratio": "1", "hz": "60", "input": "keys"}
+DEVICE = {"width": "900", "height": "800", "pixel_ratio": "1", "refresh_hz": "60", "input": "keys"}
 
 
 def test_nobody_is_kept_before_they_agree(pages: Callable[..., Pages]) -> None:
@@ -126,9 +126,10 @@ def test_a_second_click_counts_once(pages: Callable[..., Pages]) -> None:
     [
         {**DEVICE, "width": "100"},
         {**DEVICE, "width": "x"},
-        {**DEVICE, "hz": "nan"},
+        {**DEVICE, "refresh_hz": "nan"},
         {**DEVICE, "input": "mind"},
-        {"kind": "answers"},
+        {"kind": "answered"},
+        {"kind": "trial"},
         {"kind": "nonsense"},
         {},
     ],

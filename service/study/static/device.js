@@ -24,8 +24,8 @@ function show() {
   const ask = hands ? words.device_touch : words.device_keyboard;
   state.textContent = small ? words.device_small : input === "" ? ask : words.device_ready;
   form.querySelector("button").hidden = small || input === "";
-  const facts = { width: innerWidth, height: innerHeight, ratio: devicePixelRatio, hz, input,
-    browser: navigator.userAgent };
+  const facts = { width: innerWidth, height: innerHeight, pixel_ratio: devicePixelRatio, refresh_hz: hz,
+                  input, browser: navigator.userAgent };
   for (const [name, value] of Object.entries(facts)) form.elements[name].value = value;
 }
 

@@ -2,23 +2,8 @@
 
 const $ = (id) => document.getElementById(id);
 const page = document.querySelector(".session");
-const SVG = "http://www.w3.org/2000/svg";
 const WORDS = { S: "passed", F: "failed", v: "void", x: "fault", i: "invalid", ".": "being played" };
-let state = null, course = [], path = [];
-
-/** Make an element; children are texts or elements, and texts stay texts. */
-function make(tag, attributes = {}, ...children) {
-  const made = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
-function say(id, text) { $(id).textContent = text; $(id).hidden = !text; }
-
-const episodePath = (one) => `${page.dataset.at}/episodes/${one.number}-${one.attempt}`;
-const named = (one) => (one.attempt ? `${one.number}-${one.attempt}` : `${one.number}`);
-const share = (value) => `${Math.round(100 * value)} %`;
+let course = [], path = [];
 
 function showState(said) {
   if (said.course) course = said.course;
@@ -26,75 +11,38 @@ function showState(said) {
     if (course.length && course.at(-1)[0] === point[0]) course.pop();
     course.push(point);
   }
-  state = said;
-  $("state").textContent = said.state;
-  $("state").classList.toggle("on", said.state === "running");
-  $("paused").hidden = !said.paused || said.over;
-  $("done").max = said.most || 1;
-  $("done").value = said.episodes;
-  const practised = said.practised ? `, after ${said.practised} to practise` : "";
-  const most = said.over ? "" : ` of at most ${said.most}`;
-  $("count").textContent = `${said.episodes}${most} episodes, ${said.successes} passed${practised}`;
-  say("alarm", said.misfit && `Alarm: the layout does not describe this agent ${said.misfit}. What is known below holds only as far as the layout does.`);
-  say("waits", said.waits_for && `It waits for ${said.waits_for}.`);
-  say("reason", said.over && said.reason ? `It ended: ${said.reason}.` : "");
+  const fresh = new DOMParser().parseFromString(said.html, "text/html").body;  // our own template
+  fresh.querySelectorAll(".course").forEach((picture, k) => { picture.innerHTML = drawn(k); });
+  for (const part of [...fresh.children])
+    if (part.outerHTML !== $(part.id).outerHTML) $(part.id).replaceWith(part);
   if ($("steer")) {
     $("steer").hidden = said.over;
     $("pause").hidden = said.paused;
     $("resume").hidden = !said.paused;
-    $("judge").hidden = !said.unjudged.length;
+    $("judge").hidden = !said.unjudged;
   }
-  showCapabilities(said.capabilities);
-  $("strip").replaceChildren(...said.outcomes.map(([number, attempt, letter]) =>
-    make("li", {}, make("a", { class: `mark ${letter}`, href: episodePath({ number, attempt }), title: `episode ${number}: ${WORDS[letter]}`, "aria-label": `episode ${number}: ${WORDS[letter]}` }, letter))));
-  $("recent").replaceChildren(...said.recent.map(showEpisode));
-  const playing = said.playing.at(-1);
-  $("why").textContent = playing ? why(playing) : "";
-  if (!playing && said.over) $("views").hidden = true;
-  if (!playing) $("view").textContent = said.over ? "The session is over." : "No episode is being played.";
-}
-
-function why(one) {
-  if (one.practice) return "It is practice, and does not count.";
-  return `It is expected to pass with ${share(one.predicted)}. Chosen since: ${one.because}.`;
-}
-
-function showEpisode(one) {
-  const outcome = `${one.outcome}${one.practice ? " (practice)" : ""}`;
-  return make("tr", {},
-    make("td", { class: "n" }, make("a", { href: episodePath(one) }, named(one))),
-    make("td", {}, make("b", { class: `mark ${one.letter}` }, one.letter), ` ${outcome}`),
-    make("td", {}, one.instance),
-    make("td", { class: "n", "data-l": "expected" }, one.practice ? "" : share(one.predicted)),
-    make("td", { class: "n", "data-l": "return" }, one.return.toFixed(3)),
-    make("td", { class: "n", "data-l": "decisions" }, `${one.steps}`),
-    make("td", { class: "small" }, one.because, ...(one.cause ? [" ", make("span", { class: "bad" }, one.cause)] : [])));
-}
-
-function showCapabilities(all) {
-  if (!all.length) return;
-  const rows = all.map((c, k) => make("section", { class: "capability" },
-    make("div", { class: "named" }, make("b", {}, c.name), make("span", { class: "small soft" }, c.status)),
-    make("div", { class: "value numbers" }, make("b", {}, c.value), make("span", { class: "small soft" }, c.interval && `90 %: ${c.interval}`)),
-    draw(k, c),
-    ...(c.needs ? [make("span", { class: "small soft" }, `about ${c.needs} episodes more`)] : []),
-    ...(c.limit ? [make("p", { class: "small soft limit" }, `Its target ${c.limit}.`)] : [])));
-  $("capabilities").replaceChildren(...rows);
+  $("strip").replaceChildren(...said.outcomes.map(([number, attempt, letter]) => {
+    const item = document.createElement("li"), link = document.createElement("a");
+    link.className = `mark ${letter}`;
+    link.href = `${page.dataset.at}/episodes/${number}-${attempt}`;
+    link.title = link.ariaLabel = `episode ${number}: ${WORDS[letter]}`;
+    link.append(letter);
+    item.append(link);
+    return item;
+  }));
+  if (!said.playing && said.over) $("views").hidden = true;
+  if (!said.playing) $("view").textContent = said.over ? "The session is over." : "No episode is being played.";
 }
 
 /** The course of a capability: its mean, and a band of about 90 %. */
-function draw(k, capability) {
+function drawn(k) {
   const points = course.filter((point) => point[k + 1]).map((point) => [point[0], ...point[k + 1]]);
-  const picture = make("svg:svg", { viewBox: "0 0 300 64", preserveAspectRatio: "none", class: "course", role: "img", "aria-label": `${capability.name} so far: ${capability.value}, ${capability.interval}` });
-  if (points.length < 2) return picture;
+  if (points.length < 2) return "";
   const low = Math.min(...points.map(([, mean, sd]) => mean - 1.645 * sd)), high = Math.max(...points.map(([, mean, sd]) => mean + 1.645 * sd));
   const first = points[0][0], last = Math.max(points.at(-1)[0], first + 1);
-  const x = (n) => (300 * (n - first) / (last - first)).toFixed(1), y = (value) => (62 - 60 * (value - low) / (high - low || 1)).toFixed(1);
-  const upper = points.map(([n, mean, sd]) => `${x(n)} ${y(mean + 1.645 * sd)}`), lower = points.map(([n, mean, sd]) => `${x(n)} ${y(mean - 1.645 * sd)}`).reverse();
-  picture.append(
-    make("svg:path", { class: "band", d: `M${[...upper, ...lower].join("L")}z` }),
-    make("svg:path", { class: "mean", d: `M${points.map(([n, mean]) => `${x(n)} ${y(mean)}`).join("L")}` }));
-  return picture;
+  const place = (n, value) => `${(300 * (n - first) / (last - first)).toFixed(1)} ${(62 - 60 * (value - low) / (high - low || 1)).toFixed(1)}`;
+  const line = (sds) => points.map(([n, mean, sd]) => place(n, mean + sds * sd));
+  return `<path class="band" d="M${[...line(1.645), ...line(-1.645).reverse()].join("L")}z"></path><path class="mean" d="M${line(0).join("L")}"></path>`;
 }
 
 function showView(said) {
@@ -116,7 +64,7 @@ function showView(said) {
   $("picture").parentElement.hidden = !$("picture").src;
   $("views").hidden = false;
   const numbers = said.step === undefined ? "" : `, step ${said.step}, health ${said.health}, return ${said.return}`;
-  $("view").textContent = `Episode ${named({ number: said.episode, attempt: said.attempt })}, ${said.instance}${numbers}`;
+  $("view").textContent = `Episode ${said.number}${said.attempt ? `-${said.attempt}` : ""}, ${said.instance}${numbers}`;
 }
 
 const events = new EventSource(`${page.dataset.at}/events`);
