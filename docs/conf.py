@@ -11,8 +11,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 project = "animalcat"
-author = "the authors of animalcat"
-project_copyright = "the authors of animalcat"
+author = "the animalcat developers"
+project_copyright = "the animalcat developers"
 release = version = installed("animalcat")
 root_doc = "index"
 language = "en"

@@ -241,7 +241,7 @@ def test_the_pages_of_layouts_and_pictures_run() -> None:
 
 
 def test_modules_that_the_page_of_layouts_names_have_what_it_says() -> None:
-    page = (ROOT / "docs" / "layouts.md").read_text()
+    page = (ROOT / "docs" / "reference" / "layout-file.md").read_text()
     rows = re.findall(r"^\| [^|]* \| (`animalcat[^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
     assert len(rows) > 10
     for modules, names in rows:

@@ -1,0 +1,152 @@
+"""Every name that is promised to stay, with what it has; `python -m tests.public_names` lists them.
+
+docs/stability.md says what is promised. A name that came since stands in the list from the next
+release on: only those that have gone are a fault.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import typer
+
+from animalcat.arena_configs.batteries import RECIPES
+from animalcat.arena_configs.families import FAMILIES
+from animalcat.arena_configs.features import FEATURES
+from animalcat.cli.main import COMMANDS, build
+from animalcat.envs.agents import BUILTIN
+from animalcat.layouts.adaptive.statuses import End
+from animalcat.layouts.library import LAYOUTS, variants
+from animalcat.plugins import GROUPS
+from animalcat.service.errors import CATALOGUE
+from animalcat.service.host.settings import Settings
+from animalcat.service.measuring.profile_words import STATUS_MEANS
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+LIST: Final = Path(__file__).with_suffix(".txt")
+SCHEMAS: Final = ROOT / "animalcat" / "schemas"
+
+
+Names = Iterator[tuple[str, set[str]]]
+"""Names, and what each has: options, arguments, fields, properties."""
+
+
+def packages() -> tuple[str, ...]:
+    """The packages of the Python reference."""
+    sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+    return (*importlib.import_module("generated").MODULES, "animalcat.values")
+
+
+def commands() -> Names:
+    """Commands with their options and arguments."""
+    for noun in COMMANDS:
+        found: Any = getattr(typer.main.get_command(build([noun])), "commands", {})[noun]
+        for verb in getattr(found, "commands", {"": None}):
+            words = [noun, verb] if verb else [noun]
+            command: Any = typer.main.get_command(build(words))
+            for word in words:
+                command = command.commands[word]
+            takes = set[str]()
+            for one in command.params:
+                if not getattr(one, "hidden", False):
+                    option = one.opts[0].startswith("-")
+                    takes |= {*one.opts, *one.secondary_opts} if option else {one.name.upper()}
+            yield f"command {' '.join(words)}", takes
+
+
+def python() -> Names:
+    """Names of Python with the arguments of functions and the members of classes."""
+    seen = set[int]()
+    for package in packages():
+        module = importlib.import_module(package)
+        for name in dir(module):
+            found = getattr(module, name)
+            if name[0] == "_" or inspect.ismodule(found):
+                continue
+            said = f"python {package}.{name}"
+            if id(found) in seen or not callable(found):  # the same by another way, or data
+                yield said, set()
+            elif inspect.isclass(found):
+                yield from members(found, said)
+            else:
+                yield said, arguments(found)
+            seen.add(id(found))
+
+
+def members(kind: type, name: str) -> Names:
+    """A class of ours: its methods, properties and fields, and what it is made with."""
+    own = [base for base in kind.__mro__ if base.__module__.startswith("animalcat")]
+    has = {each for base in own for each in (*vars(base), *inspect.get_annotations(base))}
+    yield name, {each for each in has if each[0] != "_"}
+    if "__init__" in vars(kind):
+        yield f"{name}()", arguments(kind)
+    for member in has:
+        found = inspect.getattr_static(kind, member, None)
+        method = isinstance(found, (staticmethod, classmethod)) or inspect.isfunction(found)
+        if method and member[0] != "_" and (takes := arguments(getattr(kind, member))):
+            yield f"{name}.{member}", takes
+
+
+def arguments(function: Any) -> set[str]:
+    """What a function takes by name."""
+    taken = inspect.signature(function).parameters.values()
+    stars = {inspect.Parameter.VAR_KEYWORD: "**", inspect.Parameter.VAR_POSITIONAL: "*"}
+    return {
+        stars.get(one.kind, "") + one.name
+        for one in taken
+        if one.name not in {"self", "cls"} and one.name[0] != "_"
+    }
+
+
+def schemas() -> Names:
+    """The fields of what `--json` prints."""
+    for file in sorted(SCHEMAS.glob("*.schema.json")):
+        yield f"json {file.name.removesuffix('.schema.json')}", properties(file.read_text("utf-8"))
+
+
+def properties(schema: str) -> set[str]:
+    """The names of all properties in a JSON Schema."""
+    names = set[str]()
+    json.loads(schema, object_hook=lambda one: names.update(one.get("properties", ())) or one)
+    return names
+
+
+def words() -> Names:
+    """Words that files, tables and commands have: codes, statuses, demands, shipped things."""
+    yield "errors", {code.value for code in CATALOGUE}
+    yield "ends", {*get_args(End)}
+    yield "statuses", {*STATUS_MEANS}
+    yield "demands", {f"{one.name}[{one.unit}]" for one in FEATURES.values()}
+    yield "families", {*FAMILIES}
+    yield "recipes", {*RECIPES}
+    yield "agents", {*BUILTIN}
+    yield "settings", {*Settings.model_fields}
+    yield "entry points", {*GROUPS.values()}
+    yield from ((f"layout {name}", {*variants(name)}) for name in LAYOUTS)
+
+
+def lines() -> dict[str, set[str]]:
+    """All of them."""
+    return dict(found for part in (commands, python, schemas, words) for found in part())
+
+
+def promised() -> dict[str, set[str]]:
+    """What the list holds."""
+    rows = (line.partition(":") for line in LIST.read_text("utf-8").splitlines())
+    return {name: set(each.strip().split("; ")) - {""} for name, _, each in rows}
+
+
+def write() -> None:
+    """Write the list anew."""
+    rows = (f"{name}: {'; '.join(sorted(has))}".rstrip() for name, has in sorted(lines().items()))
+    LIST.write_text("\n".join(rows) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    write()
