@@ -337,6 +337,8 @@ class Study(_Strict):
     """Decides which of equally filled conditions is next."""
     slower: float = Field(default=1.0, ge=1.0, le=10.0)
     """How many times slower than real time arenas run."""
+    gap_seconds: float = Field(default=5.0, ge=1.0, le=600.0)
+    """Longest absence after which a round goes on at its step; after a longer one it is void."""
     words: Mapping[str, str] = {}
     """Words of the pages that differ from the English ones."""
     folder: Path = Field(default=Path(), exclude=True)
