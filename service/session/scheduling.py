@@ -326,6 +326,7 @@ class Schedule:
                 decision, known = await evidence.choose(number), session.capabilities
             if decision is None:
                 return None
+        decision = evidence.counted_on(decision)
         seen_before = evidence.seen_before(number, decision)
         episode = Episode(
             session.id, number, evidence.tries(number), decision, process, seen=seen_before
