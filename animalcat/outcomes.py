@@ -53,6 +53,7 @@ COLUMNS: Final[Mapping[str, Kind]] = {
     "choice": "number",
     "pass_mark": "number",
     "steps": "count",
+    "played_before": "count",
     "ended_by": "text",
     "score": "number",
     "propensity": "number",
@@ -99,8 +100,9 @@ an instance that is no control, and `control_of` where that one is not in the ba
 `arena` is the SHA-256 of the arena as it was played, and `arena_seed` its seed if play leaves
 anything to chance: equal arenas under different names are one item. `weight` says how many outcomes
 a row counts as, since a repeat of a deterministic agent is no new evidence. `cause` says why an
-attempt did not come to an end in the arena. `agent_fingerprint` tells versions of an agent apart;
-it is empty where that is unknown.
+attempt did not come to an end in the arena. `played_before` says how many arenas the agent had
+played before, where the session's layout counts them. `agent_fingerprint` tells versions of an
+agent apart; it is empty where that is unknown.
 `labels` says what is to be known of the session: that it is unfinished or contradicted.
 """
 REQUIRED: Final = ("instance", "outcome")

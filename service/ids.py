@@ -47,6 +47,7 @@ def asked_for(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
         (asked["policy"], "plugin"),
         (asked["policy"], "aim"),
         (asked, "replace_voids"),
+        (asked, "played_before"),
     ):
         if not place[option]:  # so that ids are the same as before there was the option
             del place[option]

@@ -465,7 +465,7 @@ ZERO = {
     *("StoppingRule.target_width", "StoppingRule.max_seconds", "StoppingRule.stop_at_alarm"),
     *("SessionSpec.seed", "SessionSpec.record_pixels", "SessionSpec.fresh"),
     *("SessionSpec.practice", "SessionSpec.keep_unpassable", "SessionSpec.secret"),
-    *("SessionSpec.replace_voids", "SelectionPolicy.aim"),
+    *("SessionSpec.replace_voids", "SelectionPolicy.aim", "SessionSpec.played_before"),
     *("ObservationSpec.privileged", "Note.answer"),
 }
 """Fields whose default is 0, nothing or False."""

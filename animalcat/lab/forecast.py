@@ -41,10 +41,15 @@ def forecast_report(results: Results, name: str, battery: Battery, top: int) -> 
     played = set(results.table["instance"]) if own else set[str]()
     names = list(covered.features)
     instances = [battery.instances[battery.index[instance]] for instance in names]
+    layout, features = results.fitted.layout, np.array(list(covered.features.values()), np.float64)
+    if layout.counted:  # what it would do after all that it has played
+        assert results.fitted.data is not None  # of a session
+        so_far = results.fitted.data.features[:, layout.counted[0]].max(initial=-1.0)
+        features = layout.count_on(features, so_far + 1.0)
     prediction = forecast(
-        results.fitted.layout,
+        layout,
         results.fitted.flat_draws,
-        np.array(list(covered.features.values()), np.float64),
+        features,
         [instance.paradigm for instance in instances],
         most=top,
         without={row for row, instance in enumerate(names) if instance in played},

@@ -117,7 +117,7 @@ def scales_for(result: Result) -> dict[str, Scale]:
     rows = [
         layout.row(instance.name, instance.features) for instance in lab.instances(spec.battery)
     ]
-    return scales_of(layout, np.array(rows))
+    return scales_of(layout, layout.count_on(np.array(rows), 0))
 
 
 def log(result: Result, step: int, logger: Logger, scales: Mapping[str, Scale]) -> None:

@@ -1469,6 +1469,7 @@ class SessionSpec(_message.Message):
     SECRET_FIELD_NUMBER: _builtins.int
     PLUGINS_FIELD_NUMBER: _builtins.int
     REPLACE_VOIDS_FIELD_NUMBER: _builtins.int
+    PLAYED_BEFORE_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1525,6 +1526,8 @@ class SessionSpec(_message.Message):
     """True: after an attempt that did not count another arena is played, for agents who remember what
     they saw. False if not set: the same arena is played again.
     """
+    played_before: _builtins.int
+    """How many arenas the agent has played before the session, where a layout counts them; 0 if not set."""
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
         """How to choose."""
@@ -1583,10 +1586,11 @@ class SessionSpec(_message.Message):
         secret: _builtins.str | None = ...,
         plugins: _abc.Iterable[Global___Plugin] | None = ...,
         replace_voids: _builtins.bool | None = ...,
+        played_before: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_played_before", b"_played_before", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "played_before", b"played_before", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "plugins", b"plugins", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_played_before", b"_played_before", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "played_before", b"played_before", "plugins", b"plugins", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
@@ -1598,6 +1602,8 @@ class SessionSpec(_message.Message):
     _WhichOneofArgType__keep_unpassable: _TypeAlias = _typing.Literal["_keep_unpassable", b"_keep_unpassable"]  # noqa: Y015
     _WhichOneofReturnType__lease_seconds: _TypeAlias = _typing.Literal["lease_seconds"]  # noqa: Y015
     _WhichOneofArgType__lease_seconds: _TypeAlias = _typing.Literal["_lease_seconds", b"_lease_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__played_before: _TypeAlias = _typing.Literal["played_before"]  # noqa: Y015
+    _WhichOneofArgType__played_before: _TypeAlias = _typing.Literal["_played_before", b"_played_before"]  # noqa: Y015
     _WhichOneofReturnType__practice: _TypeAlias = _typing.Literal["practice"]  # noqa: Y015
     _WhichOneofArgType__practice: _TypeAlias = _typing.Literal["_practice", b"_practice"]  # noqa: Y015
     _WhichOneofReturnType__record_pixels: _TypeAlias = _typing.Literal["record_pixels"]  # noqa: Y015
@@ -1622,6 +1628,8 @@ class SessionSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__keep_unpassable) -> _WhichOneofReturnType__keep_unpassable | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__lease_seconds) -> _WhichOneofReturnType__lease_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__played_before) -> _WhichOneofReturnType__played_before | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__practice) -> _WhichOneofReturnType__practice | None: ...
     @_typing.overload
@@ -3047,6 +3055,7 @@ class Decision(_message.Message):
     PENDING_FIELD_NUMBER: _builtins.int
     PEERS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    PLAYED_BEFORE_FIELD_NUMBER: _builtins.int
     instance: _builtins.str
     """Instance of the battery, or the one that was made."""
     score: _builtins.float
@@ -3061,6 +3070,8 @@ class Decision(_message.Message):
     """Of how many earlier episodes the outcome was not known; the choice allows for them."""
     reason: Global___Reason.ValueType
     """Why it was chosen, in a word."""
+    played_before: _builtins.int
+    """How many arenas the agent had played before; not set where the session's layout does not count."""
     @_builtins.property
     def margins(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Per capability, its posterior mean minus the instance's demand, in the unit."""
@@ -3093,19 +3104,24 @@ class Decision(_message.Message):
         pending: _builtins.int = ...,
         peers: Global___Peers | None = ...,
         reason: Global___Reason.ValueType = ...,
+        played_before: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "made", b"made", "peers", b"peers"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "_played_before", b"_played_before", "made", b"made", "peers", b"peers", "played_before", b"played_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "alternatives", b"alternatives", "because", b"because", "instance", b"instance", "made", b"made", "margins", b"margins", "peers", b"peers", "pending", b"pending", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "_played_before", b"_played_before", "alternatives", b"alternatives", "because", b"because", "instance", b"instance", "made", b"made", "margins", b"margins", "peers", b"peers", "pending", b"pending", "played_before", b"played_before", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__made: _TypeAlias = _typing.Literal["made"]  # noqa: Y015
     _WhichOneofArgType__made: _TypeAlias = _typing.Literal["_made", b"_made"]  # noqa: Y015
     _WhichOneofReturnType__peers: _TypeAlias = _typing.Literal["peers"]  # noqa: Y015
     _WhichOneofArgType__peers: _TypeAlias = _typing.Literal["_peers", b"_peers"]  # noqa: Y015
+    _WhichOneofReturnType__played_before: _TypeAlias = _typing.Literal["played_before"]  # noqa: Y015
+    _WhichOneofArgType__played_before: _TypeAlias = _typing.Literal["_played_before", b"_played_before"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__made) -> _WhichOneofReturnType__made | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__peers) -> _WhichOneofReturnType__peers | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__played_before) -> _WhichOneofReturnType__played_before | None: ...
 
 Global___Decision: _TypeAlias = Decision  # noqa: Y015
 

@@ -294,6 +294,15 @@ class Episode:
         return self.settled and not self.practice
 
     @property
+    def practises(self) -> bool:
+        """Whether the agent may have learnt by it: it acted, and came to an end or left.
+
+        Whatever it counts as makes no difference. A fault is left out: of it nobody knows how much
+        was played, and what follows must not depend on when a server was killed.
+        """
+        return self.steps > 0 and self.outcome not in (None, Outcome.FAULT)
+
+    @property
     def cause_kind(self) -> str:
         """The kind of its cause in a word such as "agent_left"; empty if it has none."""
         return self.kind.name.lower() if self.kind else ""

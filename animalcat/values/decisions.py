@@ -78,6 +78,8 @@ class Decision:
             did not depend on the battery.
         wager: What its outcome will say of the success rate on the whole battery. None for what
             peers are None for, and for clients, who are not told.
+        played_before: How many arenas the agent had played before, as far as that is practice
+            (`Episode.practises`). None where the session's layout does not count them.
     """
 
     instance: str
@@ -92,6 +94,7 @@ class Decision:
     pending: int = 0
     peers: Peers | None = None
     wager: Wager | None = None
+    played_before: int | None = None
 
     @property
     def chosen(self) -> str:

@@ -228,6 +228,12 @@ class SessionOptions(SharedOptions, total=False):
         Row("slots", "agent", "NUMBER"),
         "How many copies of the agent play at once, each in a process of its own.",
     ]
+    played_before: Annotated[
+        int,
+        Row("played_before", "agent", "NUMBER", flag="--played-before"),
+        "How many arenas the agent has played before the session, as a person who comes again has. "
+        "A layout that counts them, as for practice, goes on from there.",
+    ]
     privileged: Annotated[
         bool,
         Row(

@@ -96,6 +96,8 @@ class SessionSpec:
         practice: How many unscored episodes come first, on arenas that are not used again.
         keep_unpassable: Whether arenas that no play can pass are played too.
         replace_voids: Whether another arena is played after an attempt that did not count.
+        played_before: How many arenas the agent has played before the session; a layout that counts
+            them goes on from there.
         secret: What all chance follows from beside the seed, so that no agent can work it out;
             empty for the seed alone.
         plugins: What of other packages runs in the server for it, set by the service: as it was
@@ -128,6 +130,7 @@ class SessionSpec:
     secret: str = field(default="", repr=False)
     plugins: tuple[Plugin, ...] = ()
     replace_voids: bool = False
+    played_before: Annotated[int, Range(0, MAX_EPISODES)] = 0
 
     def __post_init__(self) -> None:
         check_ranges(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
@@ -59,6 +60,8 @@ class Bank:
         offered: (instances,): whether an instance could be made on demand and is not in the
             battery.
         control_of: The name of the instance of which each is a control; empty for none.
+        played_before: How many instances the agent is taken to have played before it comes to any
+            of these; `at` gives the bank for another number.
     """
 
     def __init__(
@@ -74,12 +77,14 @@ class Bank:
         outside: Mapping[str, npt.ArrayLike] | None = None,
         observes: npt.ArrayLike | None = None,
         control_of: Sequence[str] = (),
+        played_before: int = 0,
     ) -> None:
         """Prepare the instances.
 
         Args:
             layout: The layout that is measured.
-            features: (instances, features), in the layout's order and units.
+            features: (instances, features), in the layout's order and units; what the layout counts
+                is filled in.
             paradigms: The paradigm of each instance; random draws are balanced over them.
             names: The name of each instance; their row numbers if empty.
             variants: The group of variants to which each instance belongs. If empty, instances with
@@ -93,6 +98,7 @@ class Bank:
                 default all. Instances made on demand give all.
             control_of: The name of the instance of which each is a control, empty for none; by
                 default none is. A name that is not here is as good as none.
+            played_before: How many instances the agent has played before.
 
         Raises:
             ValueError: A feature is out of range, an instance gives no outcome, lengths differ, or
@@ -111,7 +117,8 @@ class Bank:
             self.names += tuple(offers.names)
             extra = np.ones(len(offers)) if offers.seconds is None else offers.seconds
             self.seconds = np.concatenate([self.seconds, extra])
-        columns = self.evaluator.columns(values)
+        self.played_before = played_before
+        columns = self.evaluator.columns(layout.count_on(values, played_before))
         n = len(columns)
         self.features: Floats = columns[:, : len(layout.features)]
         unknown = np.full(n - own, np.nan)
@@ -180,9 +187,15 @@ class Bank:
             instances = instances_in(frame, layout)
             insist_described(instances, frame, layout)
         known = layout.feature_names
+        for k in layout.counted:
+            if known[k] in instances:
+                raise ValueError(
+                    f"column {known[k]!r}: layout {layout.name} counts it while an agent plays; "
+                    "leave the column out"
+                )
         return cls(
             layout,
-            instances.features(layout),
+            instances.features(layout, played=False),
             instances.paradigms or ("",) * len(instances),
             names=instances.names,
             outside={c: instances.column(c) for c in instances.columns if c not in known},
@@ -232,7 +245,25 @@ class Bank:
             outside={name: column[own] for name, column in self.outside.items()},
             observes=self.gives[self.place[own]],
             control_of=pick(self.control_of, own),
+            played_before=self.played_before,
         )
+
+    def at(self, played_before: int) -> Bank:
+        """The same instances for an agent that has played another number before.
+
+        It is this bank where the layout does not count.
+        """
+        if not self.layout.counted or played_before == self.played_before:
+            return self
+        there = copy(self)
+        for name in ("touched", "by_demand"):  # are worked out anew
+            there.__dict__.pop(name, None)
+        there.played_before = played_before
+        there.features = self.layout.count_on(self.features, played_before)
+        own = self.distinct[:, : len(self.layout.features)]
+        there.distinct = self.evaluator.columns(self.layout.count_on(own, played_before))
+        there.demands = self.evaluator.demands(there.distinct)[self.place]
+        return there
 
     def _outcomes_of(self, own: int, n: int, observes: npt.ArrayLike | None) -> Mask:
         """Which outcomes each of n instances gives, of which the first `own` are the battery's."""

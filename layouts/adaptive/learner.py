@@ -99,13 +99,15 @@ class _Observation(NamedTuple):
         values: Its values, NaN where one is missing.
         random: Whether the instance was drawn at random.
         wager: What was staked on it, on the success rate of the whole battery.
+        before: How many instances the agent had played before.
     """
 
     episode: int
     instance: str
     values: tuple[float, ...]
-    random: bool = False
-    wager: Wager | None = None
+    random: bool
+    wager: Wager | None
+    before: int
 
 
 class _ChoiceRecord(NamedTuple):
@@ -114,10 +116,12 @@ class _ChoiceRecord(NamedTuple):
     Attributes:
         random: Whether the instance was drawn at random.
         wager: What was staked on it.
+        before: How many instances the agent has played before; None if it was not asked for.
     """
 
     random: bool = False
     wager: Wager | None = None
+    before: int | None = None
 
 
 class _KeptVerdict(NamedTuple):
@@ -257,6 +261,7 @@ class Learner:
         self._exposure = exposure
         self._most = _most_likely(exposure, self.rule.max_episodes, len(bank))
         self._choose_from(bank)
+        self._before_all = bank.played_before
         self._begin()
 
     @property
@@ -270,7 +275,13 @@ class Learner:
         own = np.flatnonzero(~self._chooser.bank.offered)
         return tuple(self._chooser.bank.names[row] for row in own)
 
-    def ask(self, pending: Sequence[str] = (), episode: int | None = None) -> Choice | None:
+    def ask(
+        self,
+        pending: Sequence[str] = (),
+        episode: int | None = None,
+        *,
+        played_before: int | None = None,
+    ) -> Choice | None:
         """Choose the next instance; None if none is left.
 
         If the choice is an offer, make an instance for it and report the instance with `learn`.
@@ -280,12 +291,22 @@ class Learner:
             episode: Number of the episode; it keys the randomness. By default the number of
                 outcomes told plus the number of pending instances, or the next that is free. The
                 choice says it.
+            played_before: How many instances the agent will have played before, if the layout
+                counts that; by default what was told and what is pending.
 
         Raises:
             ValueError: `pending` is one name instead of a list of names.
         """
         if isinstance(pending, str):
             raise ValueError(f"pending is {pending!r}; give a list of names, as [{pending!r}]")
+        now = self.bank.played_before
+        self._come_to(now + len(pending) if played_before is None else played_before)
+        try:
+            return self._asked(pending, episode)
+        finally:
+            self._come_to(now)
+
+    def _asked(self, pending: Sequence[str], episode: int | None) -> Choice | None:
         number = self._free(self.n + len(pending)) if episode is None else episode
         distrust = self._fallback and self.contradicted
         examined = self._examined
@@ -306,7 +327,7 @@ class Learner:
         )
         if choice is not None:
             self._drawn[number, choice.instance] = _ChoiceRecord(
-                choice.reason == RANDOM, choice.wager
+                choice.reason == RANDOM, choice.wager, self.bank.played_before
             )
         return choice
 
@@ -318,6 +339,7 @@ class Learner:
         *,
         random: bool | None = None,
         wager: Wager | None = None,
+        played_before: int | None = None,
     ) -> None:
         """Take in the outcome of an episode that was asked for.
 
@@ -333,6 +355,8 @@ class Learner:
                 `ask` chose the instance.
             random: Whether the instance was drawn at random; by default as `ask` chose it.
             wager: What was staked on it; by default as `ask` chose it.
+            played_before: How many instances the agent had played before, if the layout counts
+                that; by default as it was asked for, or all that was told.
 
         Raises:
             TellError: The instance is unknown or was not asked for, or the episode was told
@@ -342,7 +366,8 @@ class Learner:
         self._insist_known(instance)
         values = values_of(self.layout, outcome)
         y = self._checked(values, self._features(instance))
-        self._take_in(instance, values, y, self._number(instance, episode), random, wager)
+        number = self._number(instance, episode)
+        self._take_in(instance, values, y, number, random, wager, played_before)
 
     def tell_nothing(
         self,
@@ -351,6 +376,7 @@ class Learner:
         *,
         random: bool | None = None,
         wager: Wager | None = None,
+        played_before: int | None = None,
     ) -> None:
         """Take in an episode in which nothing was observed.
 
@@ -360,7 +386,8 @@ class Learner:
         self._insist_known(instance)
         nothing = self._checked(self._nothing, self._features(instance))
         missing = np.full(len(self.layout.outcomes), np.nan)
-        self._take_in(instance, missing, nothing, self._number(instance, episode), random, wager)
+        number = self._number(instance, episode)
+        self._take_in(instance, missing, nothing, number, random, wager, played_before)
 
     def _take_in(
         self,
@@ -370,6 +397,7 @@ class Learner:
         number: int,
         random: bool | None,
         wager: Wager | None,
+        before: int | None,
     ) -> None:
         """Take in the checked values of an episode; those of one that showed nothing are NaN."""
         observed = bool(np.isfinite(values).any())
@@ -377,6 +405,10 @@ class Learner:
         drawn = self._drawn.get((number, name), _ChoiceRecord())
         random = drawn.random if random is None else random
         wager = drawn.wager if wager is None else wager
+        after = self.bank.played_before
+        if before is None:
+            before = after if drawn.before is None else drawn.before
+        self._come_to(before)
         columns = self._prepared(instance)
         chance = self._weigh_in(instance, columns, y, number, random) if observed else 1.0
         first = bool(np.isfinite(values[0])) and instance not in self._evidence
@@ -396,8 +428,10 @@ class Learner:
         if self._posterior.moves > moves and self._may_be_lost:
             self._posterior.restart()
             self._restarted = self.n
-        self._told[number] = _Observation(number, instance, tuple(values.tolist()), random, wager)
+        given = tuple(values.tolist())
+        self._told[number] = _Observation(number, instance, given, random, wager, before)
         self._note_played(instance, y, observed)
+        self._come_to(max(after, before + 1))
         self._drawn = {at: record for at, record in self._drawn.items() if at[0] != number}
         self._standing = self._stands()
 
@@ -415,7 +449,7 @@ class Learner:
         if offer not in self._rows:
             raise ValueError(f"{offer!r} is not on offer")
         self._made[instance] = self.layout.check_features(
-            np.atleast_2d(np.asarray(features, np.float64))
+            np.atleast_2d(np.asarray(features, np.float64)), played=False
         )
         self._offer_of[instance] = offer
 
@@ -448,11 +482,12 @@ class Learner:
             for reseed in self._reseeds
             if reseed.n <= gone
         ]
-        lost = self._told[episode]
+        lost, after = self._told[episode], self.bank.played_before
         name = self._offer_of.get(lost.instance, lost.instance)
         self._begin()
         self._replay(kept, reseeds)
-        self._drawn[episode, name] = _ChoiceRecord(lost.random, lost.wager)
+        self._come_to(after)
+        self._drawn[episode, name] = _ChoiceRecord(lost.random, lost.wager, lost.before)
 
     def verdict(self, seconds: float = 0.0, *, settles: bool = True) -> StopVerdict:
         """Decide whether to stop, with the status of every capability.
@@ -522,13 +557,19 @@ class Learner:
         features = np.ascontiguousarray(self._columns.rows[:, : len(self.layout.features)])
         return Data(features, self._evidence.outcomes, self._evidence.weights)
 
-    def features_of(self, instance: str) -> Floats:
+    def features_of(self, instance: str, played_before: int | None = None) -> Floats:
         """Features of an instance of the bank, or of one that was made, (features,).
+
+        Args:
+            instance: Its name.
+            played_before: How many instances the agent had played before, if the layout counts
+                that; by default as many as by now.
 
         Raises:
             KeyError: There is no such instance.
         """
-        return self._features(instance)[0]
+        now = self.bank.played_before if played_before is None else played_before
+        return self.layout.count_on(self._features(instance), now)[0]
 
     @property
     def reseeded(self) -> bool:
@@ -717,13 +758,13 @@ class Learner:
         self._choose_from(self.bank.without(self._aside))
         self._begin()
         self._drawn = {
-            (number, name): _ChoiceRecord(random, _wager(wager))
-            for number, name, random, wager in message["drawn"]
+            (number, name): _ChoiceRecord(random, _wager(wager), before)
+            for number, name, random, wager, before in message["drawn"]
         }
         self._replay(
             [
-                _Observation(episode, name, tuple(values), random, _wager(wager))
-                for episode, name, values, random, wager in message["told"]
+                _Observation(episode, name, tuple(values), random, _wager(wager), before)
+                for episode, name, values, random, wager, before in message["told"]
             ],
             [
                 _Reseed(arrays[f"reseed{i}"], n, before)
@@ -741,7 +782,16 @@ class Learner:
         grown = _GROWN if self._succeeds else _GROWN_SLOWLY
         return self.n >= grown * self._restarted and self._alarmed
 
+    def _come_to(self, played_before: int) -> None:
+        """Look at all instances as they are for an agent that has played so many."""
+        before = self.bank
+        self.bank = before.at(played_before)
+        if self.bank is not before:
+            own = self._chooser.bank
+            self._make_chooser(self.bank if own is before else own.at(played_before))
+
     def _begin(self) -> None:
+        self._come_to(self._before_all)
         self._posterior = LivePosterior(self.layout, self.seed)
         self._watch: LayoutWatch = BettingWatch(self.bank.evaluator, self.bank.stratifications)
         self._forecasts: list[Forecast] = []
@@ -782,6 +832,7 @@ class Learner:
                     observation.episode,
                     observation.random,
                     observation.wager,
+                    observation.before,
                 )
 
     def _insist_known(self, instance: str) -> None:
@@ -886,6 +937,9 @@ class Learner:
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}
+        self._make_chooser(bank)
+
+    def _make_chooser(self, bank: Bank) -> None:
         self._chooser = Chooser(
             bank, self.policy, selector=self._selector, aside=self._aside, most=self._most
         )
@@ -935,13 +989,14 @@ class Learner:
     def _features(self, instance: str) -> Floats:
         """Features of an instance, (1, features)."""
         row = self._made.get(instance)
-        return self.bank.features[[self._rows[instance]]] if row is None else row
+        if row is None:
+            return self.bank.features[[self._rows[instance]]]
+        return self.layout.count_on(row, self.bank.played_before)
 
     def _prepared(self, instance: str) -> Floats:
         """Prepared columns of an instance, (1, columns)."""
-        row = self._made.get(instance)
-        if row is not None:
-            return self.bank.evaluator.columns(row)
+        if instance in self._made:
+            return self.bank.evaluator.columns(self._features(instance))
         place = self.bank.place[self._rows[instance]]
         return self.bank.distinct[place : place + 1]
 
@@ -1091,7 +1146,7 @@ class Learner:
     @cached_property
     def _made_with(self) -> dict[str, Any]:
         """All that determines the state beside what was told, as JSON values."""
-        bank = self.bank
+        bank = self.bank.at(self._before_all)
         known = hashlib.sha256(bank.features.tobytes())
         known.update(json.dumps([bank.names, bank.paradigms]).encode())
         rest = hashlib.sha256(json.dumps([list(bank.outside), bank.control_of]).encode())

@@ -188,6 +188,7 @@ def explain_of(
     outcome: float,
     happened: str = "",
     standing: Standing | None = None,
+    played_before: int | None = None,
 ) -> Explanation:
     """Explain an episode by the learner's posterior.
 
@@ -197,16 +198,19 @@ def explain_of(
         outcome: Its outcome as a share of its maximum: 1 for success, 0 for failure.
         happened: How the episode ended, in a sentence.
         standing: What is kept of a learner that was told the outcomes, if `learner` was not.
+        played_before: How many instances the agent had played before it, if the layout counts that;
+            by default as many as by now.
 
     Raises:
         KeyError: There is no such instance.
         ValueError: The outcome is missing.
     """
     known = standing or standing_of(learner)
+    now = learner.bank.played_before if played_before is None else played_before
     return explain(
-        learner.bank,
+        learner.bank.at(now),
         known.particles,
-        learner.features_of(instance),
+        learner.features_of(instance, now),
         outcome,
         instance=instance,
         happened=happened,

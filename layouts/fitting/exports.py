@@ -78,6 +78,7 @@ def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable,
         tuple(frame["paradigm"].fillna("")),
         tuple(frame["instance"].str.strip()),
         tuple(unit for _, unit in split),
+        played_before=frame["played_before"].to_numpy(np.float64, na_value=np.nan),
     )
     passed = (frame["outcome"] == "success").to_numpy(np.float64)
     rows = [np.where((who == agent).to_numpy(bool), passed, np.nan) for agent in chosen]

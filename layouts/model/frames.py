@@ -169,7 +169,10 @@ def _insist_complete(sheet: Sheet, layout: Layout) -> None:
     missing = [
         feature.name
         for feature in layout.features
-        if feature.if_missing is None and feature.name not in taught and feature.name not in sheet
+        if feature.if_missing is None
+        and not feature.counts
+        and feature.name not in taught
+        and feature.name not in sheet
     ]
     if not missing:
         return

@@ -42,6 +42,9 @@ class Instances:
             empty.
         lines: The line of each instance in the file that it was read from; empty if in none.
         text: Columns of text, which are no meta-features, and why they are no numbers.
+        played_before: (instances,): how many instances the agent that played them had played
+            before, NaN where that is unknown; None where it is for all. Features that count are it,
+            unless they have a column of their own.
     """
 
     columns: tuple[str, ...]
@@ -51,6 +54,7 @@ class Instances:
     units: tuple[str | None, ...] = field(default=(), repr=False)
     lines: tuple[int, ...] = field(default=(), repr=False)
     text: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    played_before: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
@@ -91,11 +95,15 @@ class Instances:
         """
         return self.values[:, [self._place(name) for name in columns]]
 
-    def features(self, layout: Layout) -> Floats:
+    def features(self, layout: Layout, *, played: bool = True) -> Floats:
         """The features that a layout uses, checked: (instances, features), in the layout's units.
 
         An absent column counts as missing everywhere if the layout has a rule for missing values.
         What a calibrated layout knows of an instance is found by the instance's name.
+
+        Args:
+            layout: The layout.
+            played: Whether they were played, so that what is counted has to be known.
 
         Raises:
             ValueError: A column is absent, misspelt or in a unit that is not understood, a value is
@@ -117,7 +125,7 @@ class Instances:
                     for name, row in zip(self.names, table.tolist(), strict=True)
                 ]
             ).reshape(table.shape)
-        return layout.check_features(table, self.called)
+        return layout.check_features(table, self.called, played=played)
 
     def covered(self, layout: Layout) -> CoveredInstances:
         """Find which of these instances a layout describes, by the same rule as sessions.
@@ -165,6 +173,7 @@ class Instances:
             self.units,
             tuple(self.lines[i] for i in picked) if self.lines else (),
             self.text,
+            None if self.played_before is None else self.played_before[picked],
         )
 
     def _features(self, layout: Layout) -> Floats:
@@ -203,6 +212,8 @@ class Instances:
     def _wanted(self, feature: Feature, layout: Layout, unknown: Floats) -> Floats:
         if feature.name in self:
             return self._in_unit(feature.name, feature.unit)
+        if feature.counts:
+            return unknown if self.played_before is None else self.played_before
         if feature.name not in _taught(layout):
             self._check_spelling(feature.name, layout)
         return unknown if feature.if_missing is not None else self.column(feature.name)

@@ -25,7 +25,8 @@ GAP: Final = "{}"
 class Feature:
     """A meta-feature that the layout uses, as it is measured on instances.
 
-    An instance that lacks it is refused, unless `if_missing` or `only_with` says otherwise.
+    An instance that lacks it is refused, unless `if_missing` or `only_with` says otherwise. One
+    that counts is of the order in which an agent plays and of no instance: a learner fills it in.
 
     Attributes:
         name: Its name, as in the table of instances.
@@ -36,6 +37,8 @@ class Feature:
         if_missing: The value that replaces a missing one; None if there is no such value.
         only_with: A binary feature without which this one plays no part: where that feature is 0,
             this one may be missing. The graph is checked for it.
+        counts: What it counts of the agent as it comes to an instance: "played_before", how many
+            instances it has played by then. Empty where the value is the instance's own.
     """
 
     name: str
@@ -45,10 +48,13 @@ class Feature:
     about: str = ""
     if_missing: float | None = None
     only_with: str = ""
+    counts: Literal["", "played_before"] = ""
 
     def __post_init__(self) -> None:
         if not self.low <= self.high:
             raise ValueError(f"range [{self.low}, {self.high}] is empty")
+        if self.counts and (self.if_missing is not None or self.only_with):
+            raise ValueError("what counts is never missing: leave out if_missing and only_with")
         if self.if_missing is not None and not self.low <= self.if_missing <= self.high:
             raise ValueError(f"if_missing {self.if_missing} is not in [{self.low}, {self.high}]")
 

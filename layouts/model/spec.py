@@ -303,7 +303,8 @@ class Layout:
     def why_not(self, values: Mapping[str, float], missing: Mapping[str, str]) -> str:
         """Why the layout does not describe an instance, in words; empty if it does.
 
-        An unknown feature counts against it, unless the feature has a rule for missing values.
+        An unknown feature counts against it, unless the feature has a rule for missing values, or
+        is filled in while an agent plays.
 
         Args:
             values: Features of the instance by name; others than the layout's may be among them.
@@ -311,6 +312,8 @@ class Layout:
         """
         for feature in self.features:
             value = values.get(feature.name)
+            if value is None and feature.counts:
+                continue
             if value is None and feature.if_missing is None and not self._shut(feature, values):
                 return missing.get(feature.name, f"no {feature.name}")
             if value is None:
@@ -369,9 +372,32 @@ class Layout:
         """
         if self.calibration is None:
             return None
-        taught = set(self.taught)
-        own = [value for i, value in enumerate(row) if i not in taught]
+        others = {*self.taught, *self.counted}
+        own = [value for i, value in enumerate(row) if i not in others]
         return self.calibration.known(name, own)
+
+    @cached_property
+    def counted(self) -> tuple[int, ...]:
+        """Columns of the features that count what an agent has played before."""
+        return tuple(i for i, feature in enumerate(self.features) if feature.counts)
+
+    def count_on(
+        self, values: npt.NDArray[np.float64], played_before: float | npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Fill in what is counted: the one place that does.
+
+        Args:
+            values: (instances, features).
+            played_before: How many instances the agent has played before, or (instances,).
+
+        Returns:
+            The same where nothing is counted, else a copy.
+        """
+        if not self.counted:
+            return values
+        filled = values.copy()
+        filled[:, self.counted] = np.reshape(played_before, (-1, 1))
+        return filled
 
     @property
     def taught(self) -> tuple[int, ...]:
@@ -381,7 +407,11 @@ class Layout:
         return tuple(i for i, name in enumerate(self.feature_names) if name in TAUGHT)
 
     def check_features(
-        self, values: npt.ArrayLike, called: Callable[[int], str] = "row {}".format
+        self,
+        values: npt.ArrayLike,
+        called: Callable[[int], str] = "row {}".format,
+        *,
+        played: bool = True,
     ) -> npt.NDArray[np.float64]:
         """Require finite features within their declared ranges.
 
@@ -389,6 +419,7 @@ class Layout:
             values: (instances, features), in the units of the features; NaN if missing.
             called: What a message calls an instance, by its index; by default its row in the array,
                 from 0.
+            played: Whether somebody has played them, so that what is counted has to be known.
 
         Returns:
             A C-contiguous float64 copy, with missing values filled in by their declared rule.
@@ -404,7 +435,16 @@ class Layout:
             )
         self._fill_missing(array)
         for column, feature in zip(array.T, self.features, strict=True):
-            bad = np.flatnonzero(~((column >= feature.low) & (column <= feature.high)))
+            fits = (column >= feature.low) & (column <= feature.high)
+            if feature.counts and (unknown := np.isnan(column)).any():
+                if played:
+                    raise ValueError(
+                        f"feature {feature.name} of {called(int(unknown.argmax()))} is not known. "
+                        "It counts how many instances the agent had played before: give it in a "
+                        f"column {feature.name!r}"
+                    )
+                fits |= unknown
+            bad = np.flatnonzero(~fits)
             wanted = f"{feature.low:g} to {feature.high:g}"
             if not bad.size and feature.name in self.gates:
                 bad = np.flatnonzero((column != 0.0) & (column != 1.0))

@@ -97,7 +97,7 @@ def _course(bank: Bank, policy: Policy, rule: StoppingRule, agent: int, seed: in
     seconds = 0.0
     while not (verdict := learner.verdict(seconds)).stop and (choice := learner.ask()):
         row = rows[choice.instance]
-        columns = bank.evaluator.columns(bank.features[[row]])
+        columns = bank.evaluator.columns(learner.bank.features[[row]])
         outcome = bank.evaluator.simulate([truth], columns, generator)[0, 0]
         if np.ndim(outcome):
             learner.tell(

@@ -30,7 +30,7 @@ class Coverage:
     Attributes:
         layout: Name of the layout.
         features: Features of every covered instance, by its name, in the order of the layout's
-            columns.
+            columns; NaN where a feature counts what an agent has played before.
         reasons: Why each of the other instances is not covered, by its name.
         advice: What the user can do about it; empty if nothing stands out.
         unpassable: Number of covered instances that no play can pass; they are covered only if they
@@ -131,7 +131,7 @@ def coverage(layout: Layout, battery: Battery, *, keep_unpassable: bool = False)
         else:
             rows[instance.name] = layout.row(instance.name, instance.features)
     table = np.array(list(rows.values())).reshape(len(rows), len(layout.features))
-    checked: list[list[float]] = layout.check_features(table).tolist()
+    checked: list[list[float]] = layout.check_features(table, played=False).tolist()
     return Coverage(
         layout.name,
         dict(zip(rows, checked, strict=True)),
@@ -204,7 +204,10 @@ def _advice(layout: Layout, battery: Battery, reasons: Iterable[str]) -> str:
     own = [
         f.name
         for f in layout.features
-        if f.name not in FEATURES and f.name not in battery.units and f.if_missing is None
+        if f.name not in FEATURES
+        and f.name not in battery.units
+        and f.if_missing is None
+        and not f.counts
     ]
     if own:
         return (

@@ -96,6 +96,7 @@ def explained_episode(
         measurement.share(episode),
         happened(episode, instance, layout, session.spec.observation_spec.decision_period),
         standing,
+        episode.decision.played_before,
     )
     return {
         "episode": names.episode_name(session.id, number, episode.attempt),

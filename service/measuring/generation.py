@@ -98,7 +98,7 @@ class FamilySource:
         longest = max(limits) or USUAL_STEPS
         return Offers(
             names=list(self._offered),
-            features=layout.check_features(rows),
+            features=layout.check_features(rows, played=False),
             paradigms=[offered.paradigm for offered in self._offered.values()],
             seconds=np.array([limit or longest for limit in limits], np.float64),
         )

@@ -74,6 +74,7 @@ class _Drawn(TypedDict):
 
     random: bool
     wager: Wager | None
+    played_before: int | None
 
 
 class OneAtATime:
@@ -127,6 +128,7 @@ class Measurement:
         """
         layout = layout or meant_layout(battery, spec.layout, spec.layout_variant)
         _check_choice(spec, layout)
+        _check_order(spec, layout)
         self.battery = battery
         self.coverage = some_coverage(
             layout,
@@ -177,6 +179,7 @@ class Measurement:
             outside=_outside(layout, instances),
             observes=observes,
             control_of=[link_of(instance).control_of for instance in instances],
+            played_before=spec.played_before,
         )
         if spec.policy.pairs:
             _check_pairs(spec, bank)
@@ -233,7 +236,9 @@ class Measurement:
             self.learner.learn(decision.instance, made.offer, row)
             self._twin_of[made.offer] = made
 
-    def choose(self, number: int, pending: Sequence[str] = ()) -> Decision | None:
+    def choose(
+        self, number: int, pending: Sequence[str] = (), played_before: int | None = None
+    ) -> Decision | None:
         """Choose the next instance, and make it if it is an offer or to be played as a twin.
 
         A repeat plays the twin again that was played before.
@@ -241,11 +246,12 @@ class Measurement:
         Args:
             number: Number of the episode that it is for; it keys the randomness.
             pending: Instances of earlier episodes whose outcomes have not been told yet.
+            played_before: How many arenas the agent has played before, if the layout counts them.
 
         Returns:
             The decision; None if no instance is left.
         """
-        choice = self.learner.ask(pending, number)
+        choice = self.learner.ask(pending, number, played_before=played_before)
         if choice is None:
             return None
         made_instance = None
@@ -294,7 +300,11 @@ class Measurement:
         """
         observed, known = self._observed(episode)
         decision, number = episode.decision, episode.number
-        drawn: _Drawn = {"random": decision.reason == RANDOM, "wager": decision.wager}
+        drawn: _Drawn = {
+            "random": decision.reason == RANDOM,
+            "wager": decision.wager,
+            "played_before": decision.played_before,
+        }
         if known:
             self.learner.tell(decision.instance, known, number, **drawn)
         else:
@@ -491,6 +501,16 @@ def _check_choice(spec: SessionSpec, layout: Layout) -> None:
             f"that the agent reaches. The backend {spec.backend} shows where the agent is only "
             f"once a decision, and at a decision period of {spec.observation_spec.decision_period} "
             "it may run through a place unseen; use a decision period of 1, or the backend sim",
+        )
+
+
+def _check_order(spec: SessionSpec, layout: Layout) -> None:
+    """Refuse to count what an agent has played before where its copies play at once."""
+    if layout.counted and spec.slots > 1:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"layout {layout.name}: it counts the arenas that the agent has played before, and "
+            f"{spec.slots} copies that play at once have no common order; use 1 slot",
         )
 
 

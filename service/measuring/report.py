@@ -470,6 +470,7 @@ def outcome_rows(
             **{column: episode.outcomes.get(source) for column, source in OBSERVED.items()},
             "pass_mark": instance.pass_mark,
             "steps": episode.steps,
+            "played_before": episode.decision.played_before,
             "ended_by": "" if episode.ended_by is None else episode.ended_by.name.lower(),
             "score": episode.decision.score,
             "propensity": episode.decision.propensity,

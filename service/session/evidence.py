@@ -104,6 +104,7 @@ class Evidence:
         self._tried: dict[int, list[Episode]] = {}
         self._seconds = 0.0
         self._practised = self._successes = 0
+        self._played_before = session.spec.played_before
         self._faults: Counter[str] = Counter()
         self._replaces = session.spec.replace_voids
         self._shown: set[str] = set()
@@ -266,6 +267,7 @@ class Evidence:
         self.left.pop(episode.number, None)
         self.attempts.append(episode)
         self._tried.setdefault(episode.number, []).append(episode)
+        self._played_before += episode.practises
         if not episode.practice:
             self._seconds += episode.seconds
         if episode.settled:
@@ -359,6 +361,15 @@ class Evidence:
         """Exclude an instance from all further choices."""
         await self._think(self.measurement.learner.set_aside, instance)
 
+    def counted_on(self, decision: Decision) -> Decision:
+        """Say in a decision how much the agent has played before, if the layout counts that.
+
+        It is said anew of each attempt: a repeat comes after what was played meanwhile.
+        """
+        if not self.measurement.learner.layout.counted:
+            return decision
+        return replace(decision, played_before=self._played_before)
+
     async def choose(self, number: int) -> Decision | None:
         """Choose the instance for an episode number; None if none is left.
 
@@ -368,7 +379,9 @@ class Evidence:
         if number < self._practice:
             return await self._think(self.measurement.practise, self._chosen())
         pending = self.pending(number)
-        return await self._think(self.measurement.choose, number - self._practice, pending)
+        return await self._think(
+            self.measurement.choose, number - self._practice, pending, self._played_before
+        )
 
     async def verdict(self) -> StopVerdict:
         """Return the stopping rule's verdict on the outcomes told so far."""

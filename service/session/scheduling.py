@@ -330,6 +330,7 @@ class Schedule:
                 decision, known = await evidence.choose(number), session.capabilities
             if decision is None:
                 return None
+        decision = evidence.counted_on(decision)
         seen_before = evidence.seen_before(number, decision)
         episode = Episode(
             session.id,

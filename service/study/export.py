@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import pandas as pd
+
 from animalcat.client.async_client import AsyncClient
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
 from animalcat.outcomes import COLUMNS as OUTCOME_COLUMNS
-from animalcat.outcomes import read_outcomes
+from animalcat.outcomes import outcomes_frame, read_outcomes, write_outcomes
 from animalcat.protocol import version
 from animalcat.service.storage.artefacts import RECORDINGS
 from animalcat.service.study.file import Study
@@ -36,9 +38,11 @@ from animalcat.service.study.store import PARTICIPANTS, StudyStore, read_events
 
 DATA: Final = "data"
 DESCRIPTION: Final = "dataset_description.json"
+OUTCOMES: Final = "outcomes.csv"
+"""The outcomes of all participants, as `layout fit --table` reads them."""
 _OF_EPISODE: Final = (
     *("instance", "paradigm", "return", "ended_by", "pass_mark", "score", "propensity"),
-    *("predicted", "reason", "weight", "backend", "layout", "battery"),
+    *("predicted", "reason", "weight", "backend", "layout", "battery", "played_before"),
 )
 """Columns of the table of outcomes that are columns here too; every demand is one as well."""
 COLUMNS: Final[Mapping[str, str]] = {
@@ -53,7 +57,8 @@ COLUMNS: Final[Mapping[str, str]] = {
     "response": "What was answered: numbers of choices, or whether a round was passed.",
     "part": "practice or play.",
     "block": "Number of the block, from 0.",
-    "round": "Number of the round within its part, from 0; the covariate of practice.",
+    "round": "Number of the round within its part, from 0; one that is void or a fault has that of "
+    "the next.",
     "session": "Session of animalcat whose agent the participant is.",
     "episode": "Number of the episode in that session.",
     "attempt": "Which attempt at that number, from 0.",
@@ -108,12 +113,14 @@ async def export_study(
     demands = list[str]()
     written = {"participants": 0, "rows": 0, "sessions": 0, "recordings": 0}
     every = list[tuple[Participant, list[dict[str, Any]]]]()
+    measured = [outcomes_frame([])]
     for one in store.participants():
         played = dict[tuple[str, int, int], dict[str, Any]]()
-        for session in one.sessions.values():
-            rows = await _session(client, session, to)
+        for part, session in one.sessions.items():
+            frame = await _session(client, session, to)
+            measured += [frame] * (part == "play")
             written["sessions"] += 1
-            for row in rows:
+            for row in _rows(frame):
                 played[session, row["episode"], row["attempt"]] = row
                 demands += [name for name in row if name not in demands and _is_demand(name)]
             if recordings:
@@ -128,13 +135,14 @@ async def export_study(
         person, _, visit = one.id.partition("-")
         name = f"subject-{person}_session-{visit}_data.csv"
         write_whole(to / DATA / name, csv_of(columns, rows))
+    write_outcomes(pd.concat(measured, ignore_index=True), to / OUTCOMES)
     write_whole(to / DESCRIPTION, description_of(study, columns))
     write_whole(to / "README.md", _readme(study))
     return written
 
 
-async def _session(client: AsyncClient, session: str, to: Path) -> list[dict[str, Any]]:
-    """Write what a session has found, and return the rows of its outcomes."""
+async def _session(client: AsyncClient, session: str, to: Path) -> pd.DataFrame:
+    """Write what a session has found, and return the table of its outcomes."""
     folder = to / "sessions" / session
     table = await client.export_profile(session, "csv")
     write_whole(folder / "outcomes.csv", table)
@@ -144,7 +152,11 @@ async def _session(client: AsyncClient, session: str, to: Path) -> list[dict[str
     except AnimalcatError as error:  # of a session without an outcome there is none
         if error.code != "NO_PROFILE":
             raise
-    frame = read_outcomes(table, "csv").astype(object)
+    return read_outcomes(table, "csv")
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    frame = table.astype(object)
     rows: list[Any] = frame.where(frame.notna(), None).to_dict("records")
     return rows
 
@@ -290,6 +302,8 @@ def _readme(study: Study) -> bytes:
         "",
         "- `data/` has a table for each participant and visit, with a row for each page and round.",
         "- `sessions/` has, for each session, its profile, its outcomes and its recordings.",
+        f"- `{OUTCOMES}` has the outcomes of all rounds but those of practice; `animalcat layout fit`",
+        "  reads it.",
         "",
         "Whoever withdrew before this was written is not in it. Whoever withdraws later has to be",
         "removed from it by hand: delete the files that have their id in their names.",

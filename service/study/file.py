@@ -36,7 +36,10 @@ CAMERA: Final = 256
 """Side of the picture in pixels where the study does not say another."""
 PROLIFIC: Final = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 """Parameters by which Prolific says who comes."""
-_GIVEN: Final = {"fresh", "camera", "lease_seconds", "slots", "practice", "action_timeout_seconds"}
+_GIVEN: Final = {
+    *("fresh", "camera", "lease_seconds", "slots", "practice", "action_timeout_seconds"),
+    "played_before",
+}
 """Options of a session that the study decides by other keys, or for which people leave no choice.
 
 Twins of arenas are made where practice shares the battery with what counts.

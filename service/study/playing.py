@@ -370,6 +370,7 @@ class Seat:
             action_timeout_seconds=READY_SECONDS + 60.0,
             lease_seconds=study.gap_seconds + LEASE_MORE,
             replace_voids=True,
+            played_before=self._store.played_by(participant),
             request_id=f"study {study.study} {participant.id} {part}",
             **options,
         )

@@ -147,6 +147,7 @@ class _Person:
         self._patience: float = math.inf
         if leave_a_minute:
             self._patience = self._chance.exponential(-60.0 / math.log1p(-leave_a_minute))
+        self._seen = 0
         self._now = arrive("rehearsal-1", Arrived(_EPOCH, study.digest, condition))
 
     def go(self) -> Rehearsed:
@@ -203,14 +204,15 @@ class _Person:
 
     def _practise(self) -> int:
         """An arena that the person is expected to pass mostly."""
-        chances = self._bank.evaluator.probability(self._truth[None], self._bank.features)[0]
+        bank = self._bank.at(self._seen)
+        chances = bank.evaluator.probability(self._truth[None], bank.features)[0]
         near = np.argsort(np.abs(chances - PRACTICE_AIM))[: max(1, len(chances) // 10)]
         return int(self._chance.choice(near))
 
     def _play(self) -> None:
         choice = None
         if not self._learner.verdict(self._played).stop:
-            choice = self._learner.ask()
+            choice = self._learner.ask(played_before=self._seen)
         if choice is None:
             self._tell(SessionOver(self._at, "play"))
             return
@@ -221,8 +223,10 @@ class _Person:
     def _round(self, part: Part, row: int) -> float:
         if part not in self._now.sessions:
             self._tell(SessionMade(self._at, part, f"rehearsal-{part}"))
-        columns = self._bank.evaluator.columns(self._bank.features[[row]])
-        outcome = self._bank.evaluator.simulate([self._truth], columns, self._chance)[0, 0]
+        bank = self._bank.at(self._seen)
+        columns = bank.evaluator.columns(bank.features[[row]])
+        outcome = bank.evaluator.simulate([self._truth], columns, self._chance)[0, 0]
+        self._seen += 1
         first = float(np.ravel(outcome)[0])
         passed = first > 0.5
         limit = float(self._bank.seconds[row]) * PHYSICS_STEP * self._study.slower

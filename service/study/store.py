@@ -229,6 +229,12 @@ class StudyStore:
             raise WithdrawnError(f"there is no person {person}")
         return self.participant(max(visits, key=lambda p: p.visit).id)
 
+    def played_by(self, participant: Participant) -> int:
+        """How many rounds a person has played by now, at this visit and all before."""
+        person = _person(participant.id)
+        before = (p for p in self._there.values() if _person(p.id) == person)
+        return participant.played + sum(p.played for p in before if p.visit < participant.visit)
+
     def known(self, ids: Mapping[str, str]) -> str | None:
         """Who has these ids. Prolific's SESSION_ID is new at each visit, the others say who."""
         who = {k: v for k, v in ids.items() if k not in ("SESSION_ID", "STUDY_ID")}
