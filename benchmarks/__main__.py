@@ -22,6 +22,7 @@ PARTS: Final[Mapping[str, str]] = {
     "unity": "an unmodified animalai client beside a build of canned frames",
     "speech": "what our own code takes for a turn of a model that speaks",
     "web": "what browsers cost that watch a session: steps, and the server's processor",
+    "rounds": "rounds of a study in a real browser, over a network that delays",
     "slots": "several agents at once",
     "concurrency": "what several samples at once cost an adaptive evaluation in precision",
     "retest": "two sessions of one agent with other seeds",

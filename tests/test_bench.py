@@ -21,7 +21,8 @@ from animalcat.cli.bench import PARTS
 from animalcat.cli.demo import WALKS
 from animalcat.cli.main import build
 from benchmarks import __main__ as laboratory
-from benchmarks import coins, fresh, people, web
+from benchmarks import coins, fresh, people, rounds, web
+from tests.web.chromium import PROGRAM
 
 LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "sensors": {},
@@ -66,12 +67,12 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 ELSEWHERE: Final = {
     *("simulator", "fidelity", "against", "twin", "fresh", "demands", "adaptive", "recovery"),
     *("impostors", "trust", "kill", "fuzz", "entrants", "rate", "retest", "growth", "coins"),
-    *("levels", "choice", "speech", "spoken", "people", "web"),
+    *("levels", "choice", "speech", "spoken", "people", "web", "rounds"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
 of layouts, test_battery_rate, test_recovery, test_kill, test_fuzz, test_entrants, test_growth and
 test_levels; those of `speech` and `spoken` are among those of inspect_ai;
-`fresh`, `coins`, `people` and `web` have one below."""
+`fresh`, `coins`, `people`, `web` and `rounds` have one below."""
 
 
 def test_every_part_is_tried() -> None:
@@ -138,6 +139,15 @@ def test_people_are_recovered_and_gone_on_with(
     }
     monkeypatch.setattr(people, "recover", None)  # what is stored is not made again
     assert people.run(True, tmp_path) == rows
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PROGRAM, reason="there is no Chromium")
+def test_rounds_are_measured_over_a_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "DELAYS", (100,))
+    found = {row["name"].partition(": ")[2]: row["value"] for row in rounds.run(True)}
+    assert found["from sent to arrived"] >= 40.0  # half of it, by clocks that are compared
+    assert found["from key to painted"] >= 100.0
 
 
 @pytest.mark.slow

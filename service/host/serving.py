@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -58,10 +59,12 @@ class Identity:
 
     Attributes:
         configuration: The same as gRPC takes it.
+        context: The same for browsers.
         expiries: When its certificate ends, and those that clients' certificates rest on.
     """
 
     configuration: grpc.ServerCertificateConfiguration
+    context: ssl.SSLContext
     expiries: tuple[Expiry, ...]
 
 
@@ -91,7 +94,12 @@ def read_identity(settings: Settings) -> Identity | None:
         ends = _end(settings.client_ca, authority)
         expiries.append(Expiry("certificate", str(settings.client_ca), ends))
     configuration = grpc.ssl_server_certificate_configuration([(secret, chain)], authority)
-    return Identity(configuration, tuple(expiries))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    if authority is not None:
+        context.load_verify_locations(cadata=authority.decode())
+        context.verify_mode = ssl.CERT_REQUIRED
+    return Identity(configuration, context, tuple(expiries))
 
 
 class ServerCertificates:
@@ -115,6 +123,18 @@ class ServerCertificates:
         make: Any = grpc.dynamic_ssl_server_credentials
         asked = self._settings.client_ca is not None
         return make(self._identity.configuration, self._fetch, require_client_authentication=asked)
+
+    def context(self) -> ssl.SSLContext | None:
+        """Return what secures the port of browsers, as new as `reload`; None without TLS."""
+        if self._identity is None:
+            return None
+
+        def renew(socket: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+            assert self._identity is not None, "TLS does not go"
+            socket.context = self._identity.context
+
+        self._identity.context.sni_callback = renew
+        return self._identity.context
 
     def reload(self, settings: Settings) -> None:
         """Show from the next connection on what the files hold now.

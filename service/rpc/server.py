@@ -403,7 +403,7 @@ async def create_server(
                 for add, servicer in servicers:
                     add(servicer, calls)
                 served = Served(settings, inside.gate, calls, engines)
-                pages = await opened.enter_async_context(offered(served))
+                pages = await opened.enter_async_context(offered(served, certificates.context()))
                 link, web = pages.link(), pages.url
             if metrics is not None:
                 offered = stack.enter_context(

@@ -17,8 +17,8 @@ from animalcat.service.study.file import Study
 
 Part: TypeAlias = Literal["practice", "play"]
 """Which of a participant's sessions."""
-LAG_MS: Final = 35.0
-"""A frame that is painted later than this after its time is late."""
+LAG_MS: Final = 60.0
+"""A frame that is painted later than this after its decision was due is late."""
 FREE_SHARE: Final = 0.05
 """Share of late or dropped frames from which a trial is flagged."""
 
@@ -53,10 +53,12 @@ class TrialTiming:
         late: How many were painted more than `LAG_MS` after their decision was due.
         interval_mean: Mean time between frames that were painted.
         interval_p95: 95th percentile of that.
-        arrival_p95: 95th percentile of how long after it was due a frame arrived.
-        paint_p95: 95th percentile of how long after it was due a frame was painted.
-        key_p95: 95th percentile from a key to the first frame that it led to, so with the wait for
-            the next decision.
+        made_p95: 95th percentile from when a decision was due until its frame was sent.
+        arrival_p95: 95th percentile from when a frame was sent until it arrived.
+        paint_p95: 95th percentile from when it was sent until it was painted.
+        shown_p95: 95th percentile from when a decision was due until its frame was painted.
+        wait_p95: 95th percentile from a key to the next decision, so with its way to the server.
+        key_p95: 95th percentile from a key to the paint of the first frame that it led to.
         round_trip: Shortest way to the browser and back.
         first_key: From the first frame to the first key; None without a key.
         keys: How many decisions had a new key.
@@ -69,8 +71,11 @@ class TrialTiming:
     late: int = 0
     interval_mean: float | None = None
     interval_p95: float | None = None
+    made_p95: float | None = None
     arrival_p95: float | None = None
     paint_p95: float | None = None
+    shown_p95: float | None = None
+    wait_p95: float | None = None
     key_p95: float | None = None
     round_trip: float | None = None
     first_key: float | None = None

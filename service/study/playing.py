@@ -14,7 +14,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -221,8 +221,8 @@ class Seat:
             run.gaps.append(round(self._clock() - run.heard, 3))
             run.step, run.total = start.step, start.reward
         else:
-            await self._tell(t="next", practice=part == "practice", first=start.episode == 0)
-            if (said := await self._is_ready()) is None:
+            said = await self._is_ready(practice=part == "practice", first=start.episode == 0)
+            if said is None:
                 await self._tell(t="gone")
                 return None
             now, full_screen = self._clock(), bool(said.get("full"))
@@ -394,16 +394,23 @@ class Seat:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _is_ready(self) -> dict[str, Any] | None:
-        """Wait until the participant begins; what their page says then, None if they are away."""
+    async def _is_ready(self, **what: bool) -> dict[str, Any] | None:
+        """Tell every page what comes next until the participant begins; None if they are away.
+
+        Returns:
+            What the page says then.
+        """
         end = self._clock() + READY_SECONDS
+        told: Screen | None = None
         while self._clock() < end:
             screen = self._screen
             if screen is None:
                 if not await self._is_back(self._gone):
                     return None
-                await self._tell(t="next", practice=False, first=False)
                 continue
+            if screen is not told:  # a reload may be too quick for its page to be missed
+                told = screen
+                await self._tell(t="next", **what)
             said = await screen.asked(self._clock() + SILENT_SECONDS)
             if said is not None and said.get("do") == "ready":
                 return said
@@ -448,25 +455,28 @@ def summed(timings: Sequence[Timing], blurs: int, *, full_screen: bool) -> Trial
     if not timings:
         return None
 
-    def p95(values: Sequence[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
+    def p95(spans: Iterable[tuple[float | None, float | None]]) -> float | None:
+        known = [end - begin for begin, end in spans if begin is not None and end is not None]
         return round(1000.0 * float(np.percentile(known, 95)), 2) if known else None
 
     painted = [t.painted for t in timings if t.painted is not None]
     seen = [(t.number, t.painted) for t in timings if t.painted is not None]
-    gaps = [(b - a) / 1000.0 for (j, a), (k, b) in pairwise(seen) if j < k]  # within a connection
+    gaps = [b - a for (j, a), (k, b) in pairwise(seen) if j < k]  # within a connection
     keys = [t.key for t in timings if t.key is not None]
     trips = [t.round_trip for t in timings if t.round_trip is not None]
-    delays = [t.paint_delay for t in timings]
+    shown = [(t.due, t.here(t.painted)) for t in timings]
     return TrialTiming(
         frames=len(timings),
         dropped=len(timings) - len(painted),
-        late=sum(delay is not None and 1000.0 * delay > LAG_MS for delay in delays),
-        interval_mean=round(1000.0 * float(np.mean(gaps)), 2) if gaps else None,
-        interval_p95=p95(gaps),
-        arrival_p95=p95([t.travelled for t in timings]),
-        paint_p95=p95(delays),
-        key_p95=p95([t.key_delay for t in timings]),
+        late=sum(at is not None and 1000.0 * (at - due) > LAG_MS for due, at in shown),
+        interval_mean=round(float(np.mean(gaps)), 2) if gaps else None,
+        interval_p95=round(float(np.percentile(gaps, 95)), 2) if gaps else None,
+        made_p95=p95((t.due, t.sent) for t in timings),
+        arrival_p95=p95((t.sent, t.here(t.received)) for t in timings),
+        paint_p95=p95((t.sent, t.here(t.painted)) for t in timings),
+        shown_p95=p95(shown),
+        wait_p95=p95((t.here(t.key), t.due) for t in timings),
+        key_p95=p95((t.here(t.key), t.here(t.painted)) for t in timings),
         round_trip=round(min(trips), 2) if trips else None,
         first_key=round(max(0.0, keys[0] - painted[0]), 2) if keys and painted else None,
         keys=len(keys),

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import uvicorn
 
 from animalcat.networks import parse_networks
-from animalcat.service.access.certificates import self_signed
 from animalcat.service.access.tokens import FOLDER
 from animalcat.service.web.application import MakePart, create_app
 from animalcat.service.web.guard import Door, own_hosts
@@ -24,8 +23,6 @@ from animalcat.service.web.visits import PURPOSE, UsedHere, UsedOnDisk, Visits, 
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
-
-    from animalcat.service.host.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -63,11 +60,12 @@ class Pages(NamedTuple):
 
 
 @asynccontextmanager
-async def offered(served: Served) -> AsyncGenerator[Pages]:
+async def offered(served: Served, tls: ssl.SSLContext | None) -> AsyncGenerator[Pages]:
     """Offer the pages of a data directory for the duration of the block.
 
     Args:
         served: What serves the directory.
+        tls: What the server shows of itself; None for one without TLS.
 
     Raises:
         OSError: One cannot listen at the address of the settings; its file name says where.
@@ -85,7 +83,7 @@ async def offered(served: Served) -> AsyncGenerator[Pages]:
         parse_networks(settings.web_proxies),
     )
     site = Site(visits, door, served)
-    async with _running(create_app(site, ALL), listener, site, settings):
+    async with _running(create_app(site, ALL), listener, site, tls):
         yield Pages(_url(listener, door), visits.ticket)
 
 
@@ -165,7 +163,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def _running(
-    app: ASGIApp, listener: socket.socket, site: Site, settings: Settings | None = None
+    app: ASGIApp, listener: socket.socket, site: Site, tls: ssl.SSLContext | None = None
 ) -> AsyncGenerator[None]:
     config = uvicorn.Config(
         app,
@@ -181,10 +179,10 @@ async def _running(
         timeout_keep_alive=30,
         ws="websockets-sansio",
         ws_max_size=64 * 1024,
+        ws_per_message_deflate=False,  # pictures are packed already
     )
     config.load()
-    if settings is not None and settings.tls:
-        config.ssl = await asyncio.to_thread(_tls, settings)
+    config.ssl = tls
     server = _Server(config)
     serving = asyncio.create_task(server.serve([listener]))
     while not server.started and not serving.done():
@@ -204,7 +202,7 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Whoever has read the address and comes before the pages are served waits.
+        # Whoever comes before the pages are served waits; nobody is refused.
         listener.listen(_WAITING)
         listener.setblocking(False)
     except OSError as error:
@@ -221,18 +219,3 @@ def _url(listener: socket.socket, door: Door) -> str:
     host = socket.gethostname() if name in ("0.0.0.0", "::") else str(name)
     host = f"[{host}]" if ":" in host else host
     return f"{'https' if door.secure else 'http'}://{host}:{port}"
-
-
-def _tls(settings: Settings) -> ssl.SSLContext:
-    """What the server shows of itself to browsers: the certificate that callers are shown."""
-    certificate, key = settings.tls_certificate, settings.tls_key
-    if settings.self_signed:
-        made = self_signed(settings.home, settings.host_names)
-        certificate, key = made.certificate, made.key
-    assert certificate is not None, "it was checked"
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
-    if settings.client_ca is not None:
-        context.load_verify_locations(settings.client_ca)
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -161,7 +162,12 @@ async def test_a_certificate_is_changed_under_a_running_server(
 ) -> None:
     pem, key = certificate(tmp_path, 20)
     settings = Settings(
-        home=tmp_path / "data", port=0, host="0.0.0.0", tls_certificate=pem, tls_key=key
+        home=tmp_path / "data",
+        port=0,
+        host="0.0.0.0",
+        tls_certificate=pem,
+        tls_key=key,
+        web="127.0.0.1:0",
     )
     token = Tokens(settings.home).create(Role.OPERATOR, days=3)[1]
     async with create_server(settings, lambda: NOW, fitter, fitter.simulators) as running:
@@ -176,8 +182,15 @@ async def test_a_certificate_is_changed_under_a_running_server(
             except AnimalcatError as error:
                 return "not one that you trust" not in str(error)
 
+        async def at_web() -> bytes:
+            """The certificate that a browser is shown, which names no server."""
+            port = int(running.link.partition("/enter")[0].rpartition(":")[2])
+            at = ("127.0.0.1", port)
+            return (await asyncio.to_thread(ssl.get_server_certificate, at)).encode()
+
         before = pem.read_bytes()
         assert await works(before)
+        assert await at_web() == before
         (expiry,) = running.certificates.expiries()
         assert "ends in 20.0 days" in expiry.warning(datetime.now(UTC))
         certificate(tmp_path, 300)
@@ -185,6 +198,7 @@ async def test_a_certificate_is_changed_under_a_running_server(
         reload_settings(settings, lambda: settings, running.certificates)
         assert not await works(before)
         assert await works(pem.read_bytes())
+        assert await at_web() == pem.read_bytes()
         after = pem.read_bytes()
         certificate(tmp_path, 400, "else")
         pem.write_bytes((tmp_path / "else.pem").read_bytes())  # half of a change

@@ -131,10 +131,10 @@ def pages(page: Page, link: str) -> Iterator[str]:
     page.js("document.querySelectorAll('details').forEach((one) => one.open = true)")
     yield "a battery"
     goes(page.js("document.querySelector('.card a').getAttribute('href')"))
-    page.wait("document.getElementById('note').textContent.includes('Press a key')")
+    page.wait("document.getElementById('note').textContent.includes('Press an arrow')")
     yield "an arena, before it is played"
     page.key("ArrowUp", "ArrowUp")
-    page.wait("!document.getElementById('note').textContent.includes('Press a key')")
+    page.wait("!document.getElementById('note').textContent.includes('Press an arrow')")
     yield "an arena that is played"
     goes("/batteries/small/sheet")
     yield "a report that is being made"

@@ -120,3 +120,31 @@ def plays_its_film(page: Page) -> None:
     page.wait("location.hash.length > 1")
     seen = "new Set(document.getElementById('camera').getContext('2d')"
     assert page.js(f"{seen}.getImageData(0, 0, 256, 256).data).size") > 5
+
+
+def test_an_arena_is_played_by_touch(facts: dict[str, Any]) -> None:
+    folder = facts["home"] / "long"
+    folder.mkdir()
+    (folder / "open-1.yml").write_text(arena(1).replace("t: 24", "t: 1000"))
+    with connect(facts["address"]) as client, browser() as opened:
+        client.import_battery(folder, "touched")
+        page = opened()
+        page.size(390, 844, phone=True)
+        page.fingers()
+        page.open(facts["web"])
+        page.wait("location.pathname === '/'")
+        page.open(facts["web"].partition("/enter")[0] + "/batteries/touched/arenas/open-1/play")
+        page.wait("document.getElementById('note').textContent.includes('Press an arrow')")
+        speed = "parseFloat(document.getElementById('speed').textContent)"
+        page.touch("[data-key=ahead]")
+        page.wait(f"{speed} > 1")
+        page.lift()
+        page.wait(f"{speed} < 0.1")
+        page.touch("#pause")
+        page.lift()
+        page.wait("document.getElementById('note').textContent.includes('Paused')")
+        page.touch("#restart")
+        page.lift()
+        page.wait("document.getElementById('note').textContent.includes('Press an arrow to start')")
+        assert page.js("document.documentElement.scrollWidth") <= 390
+        assert page.problems == []

@@ -211,6 +211,8 @@ def test_a_short_absence_goes_on_and_a_long_one_is_void(
         first = trials(home, study)[0].trial
         assert (first.outcome, len(first.gaps), "gap" in first.flags) == ("played", 1, True)
         assert 0.0 < first.gaps[0] < 5.0
+        page.wait("!document.getElementById('go').hidden")
+        page.open(server.link)  # and between rounds, which is no gap
         begin(page)
         page.open("about:blank")
         time.sleep(6.5)

@@ -91,6 +91,23 @@ class Page:
         if up:
             self.do("Input.dispatchKeyEvent", type="keyUp", **what)
 
+    def fingers(self) -> None:
+        """Have a screen that is touched."""
+        self.do("Emulation.setTouchEmulationEnabled", enabled=True)
+
+    def touch(self, what: str) -> None:
+        """Put a finger on the middle of what a selector finds, which must be in sight."""
+        x, y = self.js(
+            f"(() => {{ const e = document.querySelector({what!r}), r = e.getBoundingClientRect(), "
+            "x = r.x + r.width / 2, y = r.y + r.height / 2; "
+            "return e.contains(document.elementFromPoint(x, y)) ? [x, y] : null; })()"
+        )
+        self.do("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+
+    def lift(self) -> None:
+        """Take the finger away."""
+        self.do("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
     def size(self, width: int, height: int, *, phone: bool = False) -> None:
         """Give the page a size."""
         self.do(

@@ -4,7 +4,7 @@ import { RealTime } from "../realtime.js";
 const main = document.querySelector("main");
 const words = JSON.parse(main.dataset.words);
 const at = (id) => document.getElementById(id);
-const canvas = at("view"), over = at("over"), say = at("say"), go = at("go"), pad = at("pad");
+const canvas = at("view"), over = at("over"), say = at("say"), go = at("go");
 const stage = at("stage");
 let game = null, playing = false, leaving = false, tries = 0;
 
@@ -69,6 +69,7 @@ const told = {
 function connect() {
   game?.close();
   game = new RealTime(`${main.dataset.base}/play`, canvas, {
+    pad: at("pad"),
     onTold: (said) => told[said.t]?.(said),
     onFrame: (state) => {
       tries = 0;
@@ -91,21 +92,6 @@ function connect() {
 }
 
 go.addEventListener("click", begin);
-for (const button of pad.querySelectorAll("button")) {
-  button.addEventListener("pointerdown", (event) => {
-    event.preventDefault();
-    button.setPointerCapture(event.pointerId);
-    button.classList.add("down");
-    game.press(button.dataset.key, event.timeStamp);
-  });
-  for (const end of ["pointerup", "pointercancel"])
-    button.addEventListener(end, (event) => {
-      button.classList.remove("down");
-      game.release(button.dataset.key, event.timeStamp);
-    });
-  button.addEventListener("contextmenu", (event) => event.preventDefault());
-}
-pad.hidden = !matchMedia("(any-pointer: coarse)").matches;
 at("full").addEventListener("click", () => stage.requestFullscreen?.().catch(() => {}));
 document.addEventListener("fullscreenchange", () => {
   if (!document.fullscreenElement) game.do("small");

@@ -25,7 +25,8 @@ export class RealTime {
    * @param path Path of the socket, with the prefix.
    * @param canvas Where frames are painted.
    * @param hooks onFrame(state) after a frame was painted; onTold(words) for what is no frame;
-   *   onGone(event) when the socket has closed; onKey(code) before a key is told, true to keep it.
+   *   onGone(event) when the socket has closed; onKey(event, down) before a key is told, true to
+   *   keep it; pad: buttons with data-key that steer by touch, shown where there are fingers.
    */
   constructor(path, canvas, hooks = {}) {
     this.canvas = canvas;
@@ -47,6 +48,7 @@ export class RealTime {
     addEventListener("keyup", (event) => this.key(event, false), listen);
     addEventListener("blur", () => this.send({ hidden: "blur" }), listen);
     document.addEventListener("visibilitychange", () => { if (document.hidden) this.send({ hidden: "page" }); }, listen);
+    if (hooks.pad) this.touch(hooks.pad, listen);
   }
 
   /** Listen to keys no more; another one may. */
@@ -68,6 +70,24 @@ export class RealTime {
     if (!event.repeat) (down ? this.press(name, event.timeStamp) : this.release(name, event.timeStamp));
   }
 
+  touch(pad, listen) {
+    for (const button of pad.querySelectorAll("button")) {
+      button.addEventListener("pointerdown", (event) => {
+        event.preventDefault();
+        button.setPointerCapture(event.pointerId);
+        button.classList.add("down");
+        this.press(button.dataset.key, event.timeStamp);
+      }, listen);
+      for (const end of ["pointerup", "pointercancel"])
+        button.addEventListener(end, (event) => {
+          button.classList.remove("down");
+          this.release(button.dataset.key, event.timeStamp);
+        }, listen);
+      button.addEventListener("contextmenu", (event) => event.preventDefault(), listen);
+    }
+    pad.hidden = !matchMedia("(any-pointer: coarse)").matches;
+  }
+
   take(event) {
     const received = performance.now();
     if (typeof event.data === "string") {
@@ -81,8 +101,7 @@ export class RealTime {
     const data = new Uint8Array(event.data, 4 + length);
     // One after another, also where one takes longer to unpack than the next.
     this.painting = this.painting.then(async () => {
-      const pixels = state.packed ? await unpack(data) : data;
-      await this.show(state, pixels, received);
+      await this.show(state, await unpack(data), received);
     });
   }
 
