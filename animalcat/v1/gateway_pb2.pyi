@@ -399,7 +399,7 @@ class Direct(_message.Message):
 
     At the address is a plain stream socket. In both directions every frame is its length in four bytes,
     big-endian, and the serialised EvaluateRequest or EvaluateResponse. The agent sends the ticket, and
-    the worker answers with an ask for step 0, which holds the first observation again. From then on
+    the worker answers with an ask that holds the first observation again. From then on
     actions, notes, asks and errors are those of the stream. The worker closes the connection when the
     episode is over or was taken from it; what became of it comes over the stream.
     """

@@ -131,7 +131,8 @@ class Relay:
         link.room.begin()
         ticket = secrets.token_bytes(TICKET_BYTES)
         self._terms = self._terms._replace(
-            place="" if link.resumes else worker.place_for(link.direct_place),
+            place=worker.place_for(link.direct_place),
+            first=link.resumes,
             ticket=ticket.hex(),
             timeout=link.timeout,
             notes=link.room.rest,

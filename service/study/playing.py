@@ -202,7 +202,8 @@ class Seat:
         frame = await stream.receive()
         start = frame.episode_start
         run, self._found = self._found, None
-        self._midway = start.HasField("step")
+        # Without a step and a file, what was begun at the service was shown to nobody.
+        self._midway = start.HasField("step") and (run is not None or start.step > 0)
         if run is not None and not self._midway:
             await self._settle(part, session, run)
             if self._store.participant(self._id).part != part:
@@ -255,6 +256,7 @@ class Seat:
         period = stream.spec.decision_period * PHYSICS_STEP * study.slower
         kept, anew = self._file(participant), not self._midway
         self._run, self._midway = run, True
+        kept.add(run, anew=anew)
         try:
             await self._tell(t="open", resumed=not anew)
             due, decision = self._clock(), None
@@ -264,8 +266,7 @@ class Seat:
                 due += period
                 screen = self._screen
                 run.heard = self._gone if screen is None else screen.heard
-                kept.add(run, anew=anew)
-                anew = False
+                kept.add(run)
                 if screen is None or self._clock() - screen.heard > SILENT_SECONDS:
                     if not await self._is_back(run.heard):
                         return None
