@@ -145,7 +145,7 @@ async def test_an_exported_study_is_fitted_with_what_was_played_before(
     assert told == ["0", "1", "2", "3", "4", "5"]
     assert [row["played_before"] for row in table(to / OUTCOMES)] == ["1", "2", "4", "5"]
     command = ["layout", "fit", "aaio", "--variant", "people", "--table", str(to / OUTCOMES)]
-    fitted = await asyncio.to_thread(CliRunner().invoke, build(["layout"]), [*command, "--json"])
+    fitted = await asyncio.to_thread(CliRunner().invoke, build(command), [*command, "--json"])
     assert fitted.exit_code in (0, 1), fitted.output  # of so little, chains need not converge
     assert [len(one["agent"]) for one in json.loads(fitted.stdout)] == [len(one.id)] * 2
 
