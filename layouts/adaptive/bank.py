@@ -265,6 +265,11 @@ class Bank:
         there.demands = self.evaluator.demands(there.distinct)[self.place]
         return there
 
+    def in_order(self, rows: Ints) -> Floats:
+        """Features of instances for an agent that plays them one after the other."""
+        counts = self.played_before + np.arange(len(rows))
+        return self.layout.count_on(self.features[rows], counts)
+
     def _outcomes_of(self, own: int, n: int, observes: npt.ArrayLike | None) -> Mask:
         """Which outcomes each of n instances gives, of which the first `own` are the battery's."""
         gives = np.ones((n, len(self.layout.outcomes)), dtype=np.bool_)

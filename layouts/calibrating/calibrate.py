@@ -85,6 +85,11 @@ def calibrate(
         NotConvergedError: The fit did not converge.
         ValueError: A feature of the layout is missing or out of range.
     """
+    if layout.counted:
+        raise CalibrationError(
+            f"layout {layout.name} ({layout.variant}) counts what an agent has played before. That "
+            "is no property of an instance; calibrate another variant"
+        )
     model = population_model(layout, table)
     population = model.fit(seed, effort)
     if not population.converged:

@@ -224,7 +224,7 @@ def candidates(layout: Layout, table: DemandTable) -> Floats:
     generator = rng(0, "candidates", 0)
     middles = (np.arange(CANDIDATES) + 0.5) / CANDIDATES
     columns = [_column(layout, table, f, generator.permutation(middles)) for f in layout.features]
-    vectors = np.stack(columns, axis=1)
+    vectors = layout.count_on(np.stack(columns, axis=1), 0)
     for k, feature in enumerate(layout.features):
         if feature.only_with:
             shut = vectors[:, layout.feature_names.index(feature.only_with)] == 0.0
@@ -340,7 +340,7 @@ def _wanted(layout: Layout, vector: Floats) -> dict[str, float]:
     return {
         feature.name: values[feature.name]
         for feature in layout.features
-        if not feature.only_with or values[feature.only_with] != 0.0
+        if not feature.counts and (not feature.only_with or values[feature.only_with] != 0.0)
     }
 
 

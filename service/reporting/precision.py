@@ -184,7 +184,7 @@ def simulated_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, F
         The features (instances, features) in the order played, and the outcomes.
     """
     order, outcomes = drawn_outcomes(bank, truth, agent)
-    return bank.features[order], outcomes
+    return bank.in_order(order), outcomes
 
 
 def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total: None) -> Precision:

@@ -89,7 +89,10 @@ def drawn_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Ints, Floats]
     generator = rng(0, "played", agent)
     order = generator.permutation(len(bank.place))
     rows = bank.place[order]
-    outcomes = bank.evaluator.simulate([truth], bank.distinct[rows], generator)[:, 0]
+    columns = bank.distinct[rows]
+    if bank.layout.counted:
+        columns = bank.evaluator.columns(bank.in_order(order))
+    outcomes = bank.evaluator.simulate([truth], columns, generator)[:, 0]
     if outcomes.ndim == 2:
         outcomes = np.where(bank.gives[rows], outcomes, np.nan)
     return order, np.asarray(outcomes, np.float64)
@@ -113,10 +116,11 @@ def variances_at_random(posterior: LivePosterior, bank: Bank, truth: Floats) -> 
         (lengths, nodes): posterior variances after each of `lengths_of`.
     """
     order, outcomes = drawn_outcomes(bank, truth, posterior.seed)
+    features = bank.in_order(order)
     made: list[Floats] = []
     start = 0
     for end in lengths_of(len(order)):
-        posterior.update_all(bank.features[order[start:end]], outcomes[start:end], start + 1)
+        posterior.update_all(features[start:end], outcomes[start:end], start + 1)
         made.append(_variances(posterior))
         start = end
     return np.array(made)
@@ -126,6 +130,8 @@ def variances_if_chosen(
     bank: Bank, truths: Sequence[Floats], tick: Callable[[], object] = lambda: None
 ) -> Floats:
     """Let the default policy choose for agents, whose outcomes are those of the random order.
+
+    Where the layout counts what was played before, an instance counts as in that order.
 
     Args:
         bank: The instances.
@@ -140,13 +146,14 @@ def variances_if_chosen(
     for agent, truth in enumerate(truths):
         order, outcomes = drawn_outcomes(bank, truth, agent)
         of_row = dict(zip(order.tolist(), outcomes, strict=True))
+        features = bank.in_order(order)[np.argsort(order)]
         posterior = LivePosterior(bank.layout, agent, particles=PARTICLES)
         played: list[int] = []
         for number in range(1, max(lengths, default=0) + 1):
             choice = chooser.choose(posterior, History(played), number)
             if choice is None:
                 break
-            posterior.update(bank.features[choice.index], of_row[choice.index], number)
+            posterior.update(features[choice.index], of_row[choice.index], number)
             played.append(choice.index)
             if number in lengths:
                 made[agent, lengths.index(number)] = _variances(posterior)

@@ -110,11 +110,6 @@ class Trial:
     timing: TrialTiming | None = None
 
     @property
-    def practises(self) -> bool:
-        """Whether the participant may have learnt by it, as of `Episode.practises`."""
-        return self.steps > 0 and self.outcome != "fault"
-
-    @property
     def flags(self) -> tuple[str, ...]:
         """What is to be known of it before its times are read, in a word each."""
         found = ["gap"] if self.gaps else []
@@ -268,7 +263,6 @@ class Participant:
         block_seconds: Seconds played in it.
         trials: Rounds played that count.
         passed: How many of them were passed.
-        played: Rounds that were played, of practice and void ones too.
         sessions: Ids of the sessions, by part.
         exhausted: Whether the session has no further round.
         why: Why the participant was screened out; empty otherwise.
@@ -291,7 +285,6 @@ class Participant:
     block_seconds: float = 0.0
     trials: int = 0
     passed: int = 0
-    played: int = 0
     sessions: Mapping[str, str] = field(default_factory=dict[str, str])
     exhausted: bool = False
     why: str = ""
@@ -434,7 +427,6 @@ def _(event: TrialOver, study: Study, now: Participant) -> Participant:
     trial = event.trial
     if event.part != now.part:
         raise OutOfPlaceError(f"{now.id} is at {now.stage}, and a trial of {event.part} ended")
-    now = replace(now, played=now.played + trial.practises)
     if trial.outcome != "played":
         return now
     if event.part == "practice":

@@ -371,12 +371,20 @@ class Seat:
             action_timeout_seconds=READY_SECONDS + 60.0,
             lease_seconds=study.gap_seconds + LEASE_MORE,
             replace_voids=True,
-            played_before=self._store.played_by(participant),
+            played_before=await self._played_before(participant),
             request_id=f"study {study.study} {participant.id} {part}",
             **options,
         )
         self._store.append(self._id, SessionMade(self._now(), part, made.id))
         return made.id
+
+    async def _played_before(self, participant: Participant) -> int:
+        """How many rounds the person has played by now, at this visit and all before."""
+        played = 0
+        for session in self._store.sessions_of(participant):
+            async for attempt in self._client.iter_episodes(session):
+                played += attempt.practises
+        return played
 
     async def _over(self, part: Part) -> None:
         self._store.append(self._id, SessionOver(self._now(), part))

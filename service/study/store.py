@@ -229,11 +229,13 @@ class StudyStore:
             raise WithdrawnError(f"there is no person {person}")
         return self.participant(max(visits, key=lambda p: p.visit).id)
 
-    def played_by(self, participant: Participant) -> int:
-        """How many rounds a person has played by now, at this visit and all before."""
+    def sessions_of(self, participant: Participant) -> list[str]:
+        """Ids of the sessions of a person at this visit and all before, in order."""
         person = _person(participant.id)
-        before = (p for p in self._there.values() if _person(p.id) == person)
-        return participant.played + sum(p.played for p in before if p.visit < participant.visit)
+        visits = [p for p in self._there.values() if _person(p.id) == person]
+        known = {p.visit: p for p in visits if p.visit < participant.visit}
+        ordered = [*(known[visit] for visit in sorted(known)), participant]
+        return [session for visit in ordered for session in visit.sessions.values()]
 
     def known(self, ids: Mapping[str, str]) -> str | None:
         """Who has these ids. Prolific's SESSION_ID is new at each visit, the others say who."""

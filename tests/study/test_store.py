@@ -131,6 +131,7 @@ def test_return_visits_are_linked(written: Write, home: Path) -> None:
     time += timedelta(days=1)
     back, _ = store.enter({**PID, "SESSION_ID": "two"})
     assert (back.id, back.visit, back.condition) == (one.id[:-1] + "2", 2, one.condition)
+    assert store.sessions_of(back) == ["p", "s"]
     assert back.stage is Stage.CONSENT
     for event in WHOLE:
         store.append(back.id, replace(event, at=time))

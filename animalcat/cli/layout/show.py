@@ -237,6 +237,8 @@ def _print(layout: Layout, known: tuple[str, ...]) -> None:
 
 
 def _rule(feature: Feature) -> str:
+    if feature.counts:
+        return "counted while an agent plays"
     if feature.only_with:
         return f"fine where {feature.only_with} is 0"
     return "refused" if feature.if_missing is None else f"taken as {feature.if_missing:g}"
