@@ -109,7 +109,7 @@ class Scripted:
         """Play a round that has begun, to its end."""
         walked, turned_at, before = 0, 0, None
         while True:
-            on, frame, green = self.page.js(LOOK)
+            on, frame, green = self._look()
             if not on:
                 break
             if frame is None or frame == before:
@@ -132,6 +132,13 @@ class Scripted:
                 self.page.key("ArrowRight" if green > 0.0 else "ArrowLeft")
         for code in [*self._held]:
             self._hold(code, False)
+
+    def _look(self) -> tuple[bool, int | None, float | None]:
+        try:
+            on, frame, green = self.page.js(LOOK)
+        except AssertionError:  # the page is changing just now, since the round was the last one
+            return False, None, None
+        return on, frame, green
 
     def _hold(self, code: str, down: bool) -> None:
         if down != (code in self._held):
