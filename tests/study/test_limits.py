@@ -23,8 +23,8 @@ pytestmark = [
 Write = Callable[..., Study]
 STAMINA: Final = 14
 """Decisions that the limited one walks in a round, after which it glides a little."""
-REACH: Final = 13.0
-"""Metres that it comes by that."""
+REACH: Final = 12.0
+"""Metres that it comes by that in the simulator; 13 if the key goes up a decision late."""
 ROUNDS: Final = 12
 
 
@@ -56,9 +56,6 @@ def test_a_limit_is_found_through_the_browser(written: Write, tmp_path: Path) ->
             ),
         )
         found[name] = measured(study, tmp_path / "study.yaml", home, stamina)
-        print(
-            name, {k: (v["hdi"], v["mean"], v["words"], v["side"]) for k, v in found[name].items()}
-        )
     able, tired = (found[name]["navigationAbility"]["hdi"] for name in ("able", "tired"))
     assert tired[0] < REACH < tired[1] < able[0]
     able, tired = (found[name]["visualAbility"]["hdi"] for name in ("able", "tired"))
