@@ -48,6 +48,7 @@ title: Delays
 contact: nobody
 consent: {{version: "1", text: "It measures.", ask: ["I agree."]}}
 blocks: {{minutes: 0}}
+completion: {{done: {{code: DONE}}}}
 play: {{battery: {battery}, max_episodes: {rounds}, target_sd: 0, futility: 0, certify: false,
   policy: random, seed: 1}}
 """
