@@ -4,11 +4,15 @@ A headless Chromium plays a study whose pages come through a relay on this machi
 each way by half of a round trip. Delays take turns, so that all of them meet the same noise. Keys
 are real key events, at moments that are no multiple of the beat. What is told is what the study has
 stored of each round.
+
+Then a scripted participant, who steers by the green in the picture, plays the same arenas with each
+delay: once as without a delay, once waiting for what a turn has done as long as the delay asks for.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
 import statistics
@@ -16,18 +20,18 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import psutil
 
 from animalcat.service.study.file import Study, read_study
-from animalcat.service.study.participant import Trial, TrialOver
-from animalcat.service.study.store import PARTICIPANTS, StudyStore, read_events
+from animalcat.service.study.participant import Trial
 from tests.service.conftest import arena
-from tests.study.test_study import Running, begin, command, go_on, where
+from tests.study.scripted import Scripted, import_open
+from tests.study.test_study import Running, begin, command, go_on, trials, where
 from tests.web.chromium import PROGRAM, Page, browser
 
 DELAYS: Final = (0, 50, 150, 300)
@@ -36,13 +40,17 @@ ROUNDS: Final = 5
 """Rounds with each."""
 KEYS: Final = (("ArrowLeft", 0.33), ("", 0.17), ("ArrowRight", 0.41), ("", 0.29))
 """What is held in turn, and for how many seconds; nobody walks, so that no round ends early."""
+STEERED: Final = 10
+"""Rounds of the scripted participant with each delay."""
 STUDY: Final = """
-study: delays
+study: {name}
 title: Delays
 contact: nobody
 consent: {{version: "1", text: "It measures.", ask: ["I agree."]}}
 blocks: {{minutes: 0}}
-play: {{battery: tiny, max_episodes: {rounds}, certify: false}}
+completion: {{done: {{code: DONE}}}}
+play: {{battery: {battery}, max_episodes: {rounds}, target_sd: 0, futility: 0, certify: false,
+  policy: random, seed: 1}}
 """
 AIMS: Final = {"arrival_p95": 10.0, "paint_p95": 35.0, "shown_p95": 60.0}
 """Most ms without a delay, at the 95th percentile of frames."""
@@ -98,16 +106,27 @@ def run(quick: bool) -> list[dict[str, Any]]:
     """Play rounds with each delay."""
     if not PROGRAM:
         return [{"name": "rounds in a browser", "value": "not measured: there is no Chromium"}]
-    rounds = 1 if quick else ROUNDS
-    with tempfile.TemporaryDirectory(prefix="animalcat-rounds-") as folder:
-        home = Path(folder) / "data"
+    rounds, steered = (1, 2) if quick else (ROUNDS, STEERED)
+    with tempfile.TemporaryDirectory(prefix="animalcat-rounds-") as folder, ExitStack() as stack:
+        home = import_open(Path(folder))
         _import(Path(folder) / "arenas", home)
-        file = Path(folder) / "study.yaml"
-        file.write_text(STUDY.format(rounds=(1 + rounds) * len(DELAYS)))
+        # A server of its own, which has the priority of this command; a private one would have not.
+        words = ("serve", "--data", str(home), "--port", "0", "--json")
+        server = subprocess.Popen(command(*words), stdout=subprocess.PIPE)
+        stack.callback(server.wait)
+        stack.callback(server.terminate)
+        assert server.stdout is not None  # a pipe
+        server.stdout.readline()
         psutil.cpu_percent()
-        found = _play(file, home, rounds)
+        found = _play(home, rounds)
         load = f"{psutil.cpu_percent():.0f} % of {os.cpu_count()} cores busy"
-    return [row for delay in DELAYS for row in _rows(delay, found[delay], load)]
+        ways = [
+            (delay, waits) for delay in DELAYS for waits in sorted({3, 3 + math.ceil(delay / 60)})
+        ]
+        return [
+            *(row for delay in DELAYS for row in _rows(delay, found[delay], load)),
+            *(_steered(home, steered, delay, waits) for delay, waits in ways),
+        ]
 
 
 def _import(arenas: Path, home: Path) -> None:
@@ -118,38 +137,53 @@ def _import(arenas: Path, home: Path) -> None:
     subprocess.run(command(*words), check=True, capture_output=True)
 
 
-def _play(file: Path, home: Path, rounds: int) -> dict[int, list[Trial]]:
-    """Play the whole study, and return the rounds with each delay, without the first of each."""
+@contextmanager
+def _offered(home: Path, **what: Any) -> Generator[tuple[Study, str, Relay, Page]]:
+    """Run a study behind a relay; yields it with its link, the relay and a browser's page."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
     relay = Relay(port)
-    study = read_study(file)
-    # A server of its own, which has the priority of this command; a private one would have not.
-    words = ("serve", "--data", str(home), "--port", "0", "--json")
-    server = subprocess.Popen(command(*words), stdout=subprocess.PIPE)
-    assert server.stdout is not None  # a pipe
-    server.stdout.readline()
+    file = home.parent / f"{what['name']}.yaml"
+    file.write_text(STUDY.format(**what))
     running = Running(file, home, "--url", f"http://127.0.0.1:{relay.port}", port=port)
     try:
         with browser() as opened:
             page = opened()
             page.size(1000, 900)
-            page.open(running.link)
-            while where(page) != "play":
-                go_on(page)
-            for _ in range(1 + rounds):
-                for delay in DELAYS:
-                    relay.delay = delay / 2000.0
-                    page.open(running.link)  # so that clocks are compared anew
-                    time.sleep(2.0)
-                    _round(page)
+            yield read_study(file), running.link, relay, page
     finally:
         running.end()
-        server.terminate()
-        server.wait()
-    played = _trials(home, study)
+
+
+def _play(home: Path, rounds: int) -> dict[int, list[Trial]]:
+    """Play rounds with all delays in turn, and return them without the first of each."""
+    count = (1 + rounds) * len(DELAYS)
+    offered = _offered(home, name="delays", battery="tiny", rounds=count)
+    with offered as (study, link, relay, page):
+        page.open(link)
+        while where(page) != "play":
+            go_on(page)
+        for number in range(count):
+            relay.delay = DELAYS[number % len(DELAYS)] / 2000.0
+            page.open(link)  # so that clocks are compared anew
+            time.sleep(2.0)
+            _round(page)
+    played = [event.trial for event in trials(home, study)][len(DELAYS) :]
+    return {delay: played[k :: len(DELAYS)] for k, delay in enumerate(DELAYS)}
+
+
+def _steered(home: Path, rounds: int, delay: int, waits: int) -> dict[str, Any]:
+    """What the scripted participant gets with a delay."""
+    name = f"steered-{delay}-{waits}"
+    with _offered(home, name=name, battery="open", rounds=rounds) as (study, link, relay, page):
+        relay.delay = delay / 2000.0
+        Scripted(page, waits=waits).take_part(link)
+    played = [event.trial for event in trials(home, study)]
+    steps = [trial.steps for trial in played if trial.passed]
     return {
-        delay: played[len(DELAYS) + k :: len(DELAYS)][:rounds] for k, delay in enumerate(DELAYS)
+        "name": f"{delay} ms round trip: passed by one who looks {waits} frames after each turn",
+        "value": sum(bool(trial.passed) for trial in played) / len(played),
+        "note": f"{len(played)} rounds; median of {statistics.median(steps or [0]):g} decisions",
     }
 
 
@@ -168,13 +202,6 @@ def _round(page: Page) -> None:
         "document.getElementById('over')?.hidden === false || !document.getElementById('over')"
     )
     page.wait("!document.getElementById('go')?.hidden")
-
-
-def _trials(home: Path, study: Study) -> list[Trial]:
-    store = StudyStore(home, study)
-    (one,) = store.participants()
-    events = read_events(store.folder / PARTICIPANTS / f"{one.id}.jsonl")
-    return [event.trial for event in events if isinstance(event, TrialOver)]
 
 
 def _rows(delay: int, trials: Sequence[Trial], load: str) -> list[dict[str, Any]]:

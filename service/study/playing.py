@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 READY_SECONDS: Final = 600.0
 """How long a participant may take to begin the next round; then its arena is given back."""
-LAST_SECONDS: Final = 0.3
+LAST_SECONDS: Final = 1.0
 """How long the browser may take to say when it painted the last frame."""
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 8.0
@@ -291,7 +291,9 @@ class Seat:
                     frame = _frame(stream.observation(end.observation), run, shown)
                     await self._show(run, frame._replace(over=True), due, decision)
                 self._midway = False
-                await asyncio.sleep(LAST_SECONDS)
+                until = self._clock() + LAST_SECONDS
+                while run.timings and run.timings[-1].received is None and self._clock() < until:
+                    await asyncio.sleep(0.02)
                 outcome = "fault" if end.fault else "played"
                 return self._told(run, end.step, outcome)
         finally:

@@ -63,10 +63,8 @@ class Timing:
     """When a frame was, in seconds of the server's clock; the browser's times are in ms of its own.
 
     Attributes:
-        number: Number of the frame on this socket, from 0.
         due: When its decision was due.
         sent: When it went out.
-        action: The action that led to it; None at the first one.
         key: See `Decision`.
         received: When the browser had it.
         painted: When the browser had painted it; None where the page was not to be seen.
@@ -74,10 +72,8 @@ class Timing:
         round_trip: Duration of the fastest of the last questions for the time and back, in ms.
     """
 
-    number: int
     due: float
     sent: float
-    action: int | None
     key: float | None
     received: float | None = None
     painted: float | None = None
@@ -160,10 +156,9 @@ class Screen:
         # Pictures of arenas are plain: a third of a millisecond makes a twentieth of the bytes.
         data = zlib.compress(frame.pixels, 1)
         sent = self.clock()
-        head = {**frame.state, "number": number, "sent": 1000.0 * sent}
-        text = json.dumps(head).encode()
-        action, key = (None, None) if decision is None else decision
-        timing = self._unseen[number] = Timing(number, due, sent, action, key)
+        text = json.dumps({**frame.state, "number": number}).encode()
+        key = None if decision is None else decision.key
+        timing = self._unseen[number] = Timing(due, sent, key)
         await self._socket.send_bytes(_LENGTH.pack(len(text)) + text + data)
         return timing
 
@@ -201,8 +196,9 @@ class Screen:
         if "clock" in said:
             await self.tell(clock=float(said["clock"]), server=1000.0 * self.clock())
         elif "seen" in said:
-            timing = self._unseen[int(said["seen"])]
-            for number in [each for each in self._unseen if each <= timing.number]:
+            seen = int(said["seen"])
+            timing = self._unseen[seen]
+            for number in [each for each in self._unseen if each <= seen]:
                 del self._unseen[number]
             timing.received, timing.painted = _ms(said, "received"), _ms(said, "painted")
             timing.offset, timing.round_trip = _ms(said, "offset"), _ms(said, "round_trip")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -33,6 +34,8 @@ from animalcat.service.study.participant import (
     assign,
     replayed,
 )
+from animalcat.service.study.playing import summed
+from animalcat.service.web.realtime import Timing
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 Write = Callable[..., Study]
@@ -167,6 +170,24 @@ def test_conditions_are_filled_by_their_weights(written: Write) -> None:
     first = [[assign(s, {}, n) for n in range(20)] for s in (study, other)]
     assert first[0] != first[1]
     assert {*first[0]} == {"plain", "scored"}
+
+
+def test_times_of_a_frame_are_told_from_the_key_on() -> None:
+    """The browser's clock is 5 s behind the server's."""
+    first = Timing(9.94, 9.945, None, 4950.0, 4960.0, 5000.0, 2.0)
+    second = Timing(10.0, 10.01, 4980.0, 5015.0, 5030.0, 5000.0, 1.0)
+    told = summed([first, second, Timing(10.06, 10.07, None)], 1, full_screen=False)
+    assert told is not None
+    assert (told.frames, told.dropped, told.late, told.keys, told.blurs) == (3, 1, 0, 1, 1)
+    assert (told.wait_p95, told.key_p95, told.first_key) == (20.0, 50.0, 20.0)
+    assert (told.interval_mean, told.round_trip) == (70.0, 1.0)
+    alone = summed([second], 0, full_screen=True)
+    assert alone is not None
+    assert (alone.made_p95, alone.arrival_p95, alone.paint_p95) == (10.0, 5.0, 20.0)
+    assert (alone.shown_p95, alone.interval_p95) == (30.0, None)
+    slow = summed([replace(second, painted=5060.5)], 0, full_screen=True)
+    assert slow is not None
+    assert slow.late == 1, "more than 60 ms after its decision"
 
 
 def test_flags_say_why_times_are_not_to_be_trusted() -> None:

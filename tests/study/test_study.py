@@ -76,13 +76,15 @@ def running(file: Path, home: Path, *more: str) -> Generator[Running]:
 
 def click(page: Page, what: str) -> None:
     """Click what leads to another page, and wait for that."""
-    page.js("window.__before = true")
-    page.js(f"document.querySelector({what!r}).click()")
+    # Found and clicked at once: between the two, another page might come.
+    found = f"document.querySelector({what!r})"
+    page.wait(f"({found} && (window.__before = true, {found}.click(), true))")
     page.wait("!window.__before && document.readyState === 'complete'")
 
 
 def where(page: Page) -> str:
-    """Which page is shown."""
+    """Which page is shown, once it is whole."""
+    page.wait("document.readyState === 'complete'")
     for name, found in {
         "consent": "[name=agree]",
         "device": "#device",
