@@ -74,6 +74,15 @@ def _folder(info: ValidationInfo) -> Path | None:
     return context.get("folder")
 
 
+def _content(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no text in UTF-8") from None
+
+
 def _read_text(value: Any, info: ValidationInfo) -> str:
     """Take a text as it stands, or read the file that it names."""
     if not isinstance(value, str):
@@ -84,14 +93,7 @@ def _read_text(value: Any, info: ValidationInfo) -> str:
     folder = _folder(info)
     if folder is None:  # it is kept as it was read
         return value
-    text: str = value
-    if value.endswith(".md") and "\n" not in value:
-        try:
-            text = (folder / value).read_text("utf-8")
-        except OSError as error:
-            raise ValueError(f"{folder / value}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise ValueError(f"{folder / value} is no text in UTF-8") from None
+    text = _content(folder / value) if value.endswith(".md") and "\n" not in value else value
     if not text.strip():
         raise ValueError("the text is empty")
     if len(text) > MOST_TEXT:
@@ -252,12 +254,7 @@ class Who(_Strict):
     def _read(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):
             return value
-        path = (_folder(info) or Path()) / value
-        try:
-            lines = path.read_text("utf-8").split()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-        return tuple(lines)
+        return tuple(_content((_folder(info) or Path()) / value).split())
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -449,10 +446,12 @@ def read_study(path: Path) -> Study:
         StudyFileError: It cannot be read, or something in it is wrong.
     """
     try:
-        content = yaml.load(path.read_text("utf-8"), _Lines)  # noqa: S506  it is a safe one
-    except OSError as error:
-        raise StudyFileError(f"{path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        text = _content(path)
+    except ValueError as error:
+        raise StudyFileError(str(error)) from None
+    try:
+        content = yaml.load(text, _Lines)  # noqa: S506  it is a safe one
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # no day is 2026-13-45
         words = " ".join(str(error).split())
         raise StudyFileError(f"{path}: this is no YAML that can be read: {words}") from None
     if not isinstance(content, dict):

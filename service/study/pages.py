@@ -240,7 +240,8 @@ class StudyPages:
             case Stage.PRACTICE | Stage.PLAY:
                 return page("play", now=now, shown=shown)
             case Stage.BREAK:
-                return page("break", now=now)
+                gone = (self._store.now() - now.changed).total_seconds()
+                return page("break", left=max(0.0, study.blocks.break_seconds - gone))
             case Stage.DEBRIEF:
                 text, score = self._html(request, study.debrief), ""
                 if shown.score:

@@ -98,29 +98,17 @@ def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
     Raises:
         OSError: The port is taken.
     """
-    listener = _listener("127.0.0.1", port)
-    visits = Visits(secrets.token_bytes(32), UsedHere())
-    door = Door(own_hosts("127.0.0.1", listener.getsockname()[1]))
-    site = Site(visits, door)
-    app = create_app(site, parts)
-    ended = asyncio.Event()
-
-    async def serve() -> None:
-        async with _running(app, listener, site):
-            await ended.wait()
-
+    visits, ended = Visits(secrets.token_bytes(32), UsedHere()), asyncio.Event()
     with asyncio.Runner() as runner:
-        loop = runner.get_loop()
+        loop, offer = runner.get_loop(), shown_at(parts, visits, ("127.0.0.1", port))
+        pages = runner.run(offer.__aenter__())
         try:
-            yield Pages(
-                _url(listener, door),
-                visits.ticket,
-                lambda: runner.run(serve()),
-                lambda: loop.call_soon_threadsafe(ended.set) and None,
+            yield pages._replace(
+                serve=lambda: runner.run(ended.wait()) and None,
+                stop=lambda: loop.call_soon_threadsafe(ended.set) and None,
             )
         finally:
-            site.stop()
-            listener.close()
+            runner.run(offer.__aexit__(None, None, None))
 
 
 @asynccontextmanager

@@ -55,6 +55,7 @@ def test_conditions_change_what_they_name_alone(written: Write) -> None:
         ("debrief:", "who: {by: codes, codes: [a, a]}\ndebrief:", "'a' is there twice"),
         ("debrief:", "who: {visits: 2}\ndebrief:", "who comes again is known by a code"),
         ("debrief:", "- x\ndebrief:", "no YAML that can be read"),
+        ("title: Finding things", "title: 2026-13-45", "no YAML that can be read"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -255,3 +256,16 @@ def test_return_visits_open_when_they_may(pages: Callable[..., Pages], chance: C
     browser.post(f"{site.at}/consent", data=form)
     assert [p.visit for p in site.store.participants()] == [1, 2]
     assert chance.now() > one.arrived
+
+
+def test_a_break_goes_on_where_it_was(pages: Callable[..., Pages], chance: Chance) -> None:
+    site = pages(("break_seconds: 0", "break_seconds: 60"))
+    browser = site.browser()
+    agree(browser, site.at)
+    (one,) = site.store.participants()
+    for event in WHOLE[1:]:
+        if site.store.append(one.id, replace(event, at=chance.now())).stage is Stage.BREAK:
+            break
+    shown = (re.search(r'data-seconds="([^"]+)"', browser.get(site.at).text) for _ in range(2))
+    first, again = (float(found[1]) for found in shown if found)
+    assert 60 > first > again > 0
