@@ -16,6 +16,7 @@ project_copyright = "the animalcat developers"
 release = version = installed("animalcat")
 root_doc = "index"
 language = "en"
+highlight_language = "none"  # of blocks that name none, which are commands
 
 extensions = [
     "myst_nb",

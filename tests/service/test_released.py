@@ -22,7 +22,10 @@ def test_what_a_version_wrote_means_what_it_meant(folder: Path) -> None:
 
 
 def holds(now: Any, then: Any, where: str) -> None:
-    """Whatever was there is there and equal, numbers to a millionth; more may have come."""
+    """Whatever was there is there and equal, numbers to a millionth; more may have come.
+
+    Files of a version without a tag may be made anew: `python -m tests.service.released`.
+    """
     if isinstance(then, dict):
         pairs = cast(dict[str, Any], then)
         for key, value in pairs.items():
