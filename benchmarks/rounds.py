@@ -168,7 +168,7 @@ def _play(home: Path, rounds: int) -> dict[int, list[Trial]]:
             page.open(link)  # so that clocks are compared anew
             time.sleep(2.0)
             _round(page)
-    played = [event.trial for event in trials(home, study)][len(DELAYS) :]
+    played = trials(home, study)[len(DELAYS) :]
     return {delay: played[k :: len(DELAYS)] for k, delay in enumerate(DELAYS)}
 
 
@@ -178,7 +178,7 @@ def _steered(home: Path, rounds: int, delay: int, waits: int) -> dict[str, Any]:
     with _offered(home, name=name, battery="open", rounds=rounds) as (study, link, relay, page):
         relay.delay = delay / 2000.0
         Scripted(page, waits=waits).take_part(link)
-    played = [event.trial for event in trials(home, study)]
+    played = trials(home, study)
     steps = [trial.steps for trial in played if trial.passed]
     return {
         "name": f"{delay} ms round trip: passed by one who looks {waits} frames after each turn",

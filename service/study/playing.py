@@ -472,8 +472,11 @@ def summed(timings: Sequence[Timing], blurs: int, *, full_screen: bool) -> Trial
 
     painted = [t.painted for t in timings if t.painted is not None]
     seen = [(t.number, t.painted) for t in timings if t.painted is not None]
-    gaps = [b - a for (j, a), (k, b) in pairwise(seen) if j < k]  # within a connection
-    keys = [t.key for t in timings if t.key is not None]
+    gaps = [b - a for (j, a), (k, b) in pairwise(seen) if j < k]  # a reload sets both to 0
+    again = (k for k, (a, b) in enumerate(pairwise(timings), 1) if b.number <= a.number)
+    start = timings[: next(again, None)]
+    first_painted = next((t.painted for t in start if t.painted is not None), None)
+    first_key = next((t.key for t in start if t.key is not None), None)
     trips = [t.round_trip for t in timings if t.round_trip is not None]
     shown = [(t.due, t.here(t.painted)) for t in timings]
     return TrialTiming(
@@ -489,8 +492,10 @@ def summed(timings: Sequence[Timing], blurs: int, *, full_screen: bool) -> Trial
         wait_p95=p95((t.here(t.key), t.due) for t in timings),
         key_p95=p95((t.here(t.key), t.here(t.painted)) for t in timings),
         round_trip=round(min(trips), 2) if trips else None,
-        first_key=round(max(0.0, keys[0] - painted[0]), 2) if keys and painted else None,
-        keys=len(keys),
+        first_key=None
+        if first_key is None or first_painted is None
+        else round(max(0.0, first_key - first_painted), 2),
+        keys=sum(t.key is not None for t in timings),
         blurs=blurs,
         full_screen=full_screen,
     )

@@ -63,6 +63,7 @@ class Timing:
     """When a frame was, in seconds of the server's clock; the browser's times are in ms of its own.
 
     Attributes:
+        number: Number of the frame on its socket, from 0.
         due: When its decision was due.
         sent: When it went out.
         key: See `Decision`.
@@ -72,6 +73,7 @@ class Timing:
         round_trip: Duration of the fastest of the last questions for the time and back, in ms.
     """
 
+    number: int
     due: float
     sent: float
     key: float | None
@@ -158,7 +160,7 @@ class Screen:
         sent = self.clock()
         text = json.dumps({**frame.state, "number": number}).encode()
         key = None if decision is None else decision.key
-        timing = self._unseen[number] = Timing(due, sent, key)
+        timing = self._unseen[number] = Timing(number, due, sent, key)
         await self._socket.send_bytes(_LENGTH.pack(len(text)) + text + data)
         return timing
 

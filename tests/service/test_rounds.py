@@ -166,7 +166,7 @@ async def verified(service: Service, session: str) -> None:
 
 def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "round.jsonl"
-    frames = [Timing(k, k / 16, k / 16, 3, None, 1.0 * k, 2.0 * k, 0.0, 1.0) for k in range(3)]
+    frames = [Timing(k, k / 16, k / 16, None, 1.0 * k, 2.0 * k, 0.0, 1.0) for k in range(3)]
     now = Round(7, 100.0, 101.0, 2, [1.5], 1, full_screen=True, timings=frames[:1])
     file = RoundFile(path, 5.0, 1000.0)
     assert file.read() is None

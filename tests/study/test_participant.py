@@ -174,9 +174,9 @@ def test_conditions_are_filled_by_their_weights(written: Write) -> None:
 
 def test_times_of_a_frame_are_told_from_the_key_on() -> None:
     """The browser's clock is 5 s behind the server's."""
-    first = Timing(9.94, 9.945, None, 4950.0, 4960.0, 5000.0, 2.0)
-    second = Timing(10.0, 10.01, 4980.0, 5015.0, 5030.0, 5000.0, 1.0)
-    told = summed([first, second, Timing(10.06, 10.07, None)], 1, full_screen=False)
+    first = Timing(0, 9.94, 9.945, None, 4950.0, 4960.0, 5000.0, 2.0)
+    second = Timing(1, 10.0, 10.01, 4980.0, 5015.0, 5030.0, 5000.0, 1.0)
+    told = summed([first, second, Timing(2, 10.06, 10.07, None)], 1, full_screen=False)
     assert told is not None
     assert (told.frames, told.dropped, told.late, told.keys, told.blurs) == (3, 1, 0, 1, 1)
     assert (told.wait_p95, told.key_p95, told.first_key) == (20.0, 50.0, 20.0)
