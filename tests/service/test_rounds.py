@@ -61,7 +61,7 @@ class Page:
 
     async def send_bytes(self, data: bytes) -> None:
         head = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
-        times = {"received": head["sent"], "painted": head["sent"] + 1, "offset": 0.0}
+        times = {"received": 1.0 * self.steps, "painted": 1.0 * self.steps + 1.0, "offset": 0.0}
         self.steps += 1
         self._says.put_nowait(json.dumps({"seen": head["number"], **times}))
 
