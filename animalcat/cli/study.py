@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -17,10 +18,11 @@ from animalcat.cli.shared.output import (
     print_json,
     print_rows,
 )
-from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, timestamp
+from animalcat.client import Client
 from animalcat.errors import AnimalcatError
-from animalcat.service.host.private import server_for
+from animalcat.service.host.private import await_server, server_for
 from animalcat.service.study.file import Study, StudyFileError, read_study
 from animalcat.service.study.store import (
     STUDIES,
@@ -34,6 +36,9 @@ from animalcat.service.web.serving import Pages
 app = typer.Typer(
     help="Check, run, follow, export and rehearse studies with people.", no_args_is_help=True
 )
+
+SERVER_SECONDS = 30.0
+"""How long a server that was started apart may take to come back."""
 
 File = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study file.")]
 Name = Annotated[str, typer.Argument(metavar="STUDY", help="The study's id.")]
@@ -139,7 +144,7 @@ def run(
     """
     from animalcat.service.study.running import Where, link_of, run_study
 
-    study, home = _read(file), data_folder(data)
+    study, home, said = _read(file), data_folder(data), False
     if host not in ("127.0.0.1", "localhost", "::1") and not url.startswith("https://"):
         fail(
             f"--host {host} can be reached from elsewhere, and what people do would cross the "
@@ -148,6 +153,10 @@ def run(
         )
 
     def ready(pages: Pages) -> None:
+        nonlocal port, said
+        if said:
+            return
+        port, said = port or urlsplit(pages.url).port or 0, True
         link = link_of(study, pages.url)
         monitor = pages.link(f"/study/{study.study}/monitor")
         if as_json:
@@ -158,14 +167,26 @@ def run(
         sys.stdout.flush()
 
     try:
-        with server_for(None, home) as address:
-            asyncio.run(run_study(study, home, address, Where(host, port, url, proxies), ready))
+        while True:
+            with client_for(None, home) as client:
+                _have_batteries(client, study)
+                where = Where(host, port, url, proxies)
+                if not asyncio.run(run_study(study, home, client.address, where, ready)):
+                    return
+                typer.echo("the server is gone; the study goes on with another one", err=True)
+                await_server(home, SERVER_SECONDS)
     except StudyError as error:
         fail(str(error), BAD_INPUT)
-    except AnimalcatError as error:
-        fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
-    except OSError as error:
-        fail(f"{error.filename or home}: {error.strerror or error}", UNREACHABLE)
+
+
+def _have_batteries(client: Client, study: Study) -> None:
+    """See that the server has what is played, and build what is shipped and was not built yet."""
+    stored = {battery.id for battery in client.list_batteries()}
+    for name in study.batteries:
+        if name not in stored and name in client.shipped_batteries():
+            with operation_progress(f"building {name}") as tell:
+                client.build_battery(name, on_progress=tell)
+        client.get_battery(name)  # an error that says which there are
 
 
 @app.command("list")

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from animalcat.client.async_client import AsyncClient, aconnect
 from animalcat.service.access.private_files import make_private
+from animalcat.service.host.lock import running_server
 from animalcat.service.host.private import shown_to_own
 from animalcat.service.study.file import Study
 from animalcat.service.study.pages import study_part
@@ -19,6 +20,8 @@ from animalcat.service.study.store import StudyStore
 from animalcat.service.web.serving import Pages, shown_at
 from animalcat.service.web.visits import UsedOnDisk, Visits
 
+LOOK_SECONDS: Final = 0.25
+"""How often it is looked whether the server is still there."""
 KEY: Final = "pages.key"
 """File that signs forms, so that one that was open while the server was killed is still good."""
 
@@ -45,8 +48,8 @@ async def run_study(
     address: str,
     where: Where,
     ready: Callable[[Pages], None],
-) -> None:
-    """Offer the pages of a study until SIGTERM or Ctrl-C.
+) -> bool:
+    """Offer the pages of a study until SIGTERM or Ctrl-C, or until the server is gone.
 
     Args:
         study: The study.
@@ -54,6 +57,9 @@ async def run_study(
         address: The server.
         where: Where the pages are.
         ready: Is called once somebody may come.
+
+    Returns:
+        Whether the server is gone; with another one, rounds go on where they stood.
 
     Raises:
         StudyError: It runs already, or what is kept of it cannot be read.
@@ -66,7 +72,6 @@ async def run_study(
         make_private(store.folder / KEY, secrets.token_bytes(32))
         visits = Visits((store.folder / KEY).read_bytes(), UsedOnDisk(store.folder))
         async with aconnect(address, **shown_to_own(home)) as client:
-            await check_at_server(client, study)
             await end_withdrawals(client, store)
             seats = Seats(store, client)
             ended = asyncio.Event()
@@ -76,24 +81,21 @@ async def run_study(
             part = study_part(store, seats)
             async with shown_at([part], visits, place, where.url, where.proxies) as pages:
                 ready(pages)
-                await ended.wait()
+                waiting = [asyncio.create_task(w) for w in (ended.wait(), until_gone(home))]
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in waiting:
+                    task.cancel()
                 await seats.stop()
+                return not ended.is_set()
     finally:
         store.close()
 
 
-async def check_at_server(client: AsyncClient, study: Study) -> None:
-    """Look whether the server has the batteries of a study, before anybody comes.
-
-    Raises:
-        AnimalcatError: It lacks one.
-    """
-    names = [c.name for c in study.conditions] or [""]
-    batteries = {study.measured(name).battery for name in names}
-    if study.practice is not None and study.practice.battery:
-        batteries.add(study.practice.battery)
-    for battery in sorted(batteries):
-        await client.get_battery(battery)
+async def until_gone(home: Path) -> None:
+    """Wait until the server of a data directory is gone, or another one is there."""
+    before = running_server(home)
+    while before is not None and running_server(home) == before:
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def end_withdrawals(client: AsyncClient, store: StudyStore) -> None:
