@@ -88,6 +88,7 @@ class EvaluationStream:
         follows: bool = False,
         same_agent: bool = False,
         returns: bool = False,
+        resumes: bool = False,
     ) -> None:
         """Prepare a stream.
 
@@ -100,6 +101,7 @@ class EvaluationStream:
                 differs.
             returns: Whether to come back when the connection breaks. Then `leave` has to be called
                 at the end.
+            resumes: Whether to go on with the episode that an earlier process left open.
         """
         self._stub = gateway_pb2_grpc.AgentGatewayStub(channel)
         self._hello = gateway_pb2.Hello(
@@ -110,6 +112,7 @@ class EvaluationStream:
             fingerprint=encode(fingerprint),
             fingerprint_follows=follows,
             same_agent=same_agent,
+            resumes=resumes,
         )
         self._identity: gateway_pb2.EvaluateRequest | None = None
         self._lease_seconds = 0.0
@@ -404,7 +407,7 @@ def _slot(frame: gateway_pb2.EvaluateResponse) -> int:
 def _asked(frame: gateway_pb2.EvaluateResponse) -> int | None:
     """The step whose action a frame asks for; None if it asks for none."""
     if frame.HasField("episode_start"):
-        return 0
+        return frame.episode_start.step
     return frame.ask.step if frame.HasField("ask") else None
 
 

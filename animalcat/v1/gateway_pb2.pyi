@@ -163,6 +163,7 @@ class Hello(_message.Message):
     FINGERPRINT_FIELD_NUMBER: _builtins.int
     FINGERPRINT_FOLLOWS_FIELD_NUMBER: _builtins.int
     SAME_AGENT_FIELD_NUMBER: _builtins.int
+    RESUMES_FIELD_NUMBER: _builtins.int
     protocol: _builtins.int
     """Number of the protocol that the client speaks: 1. A client whose number the server does not
     speak, or who says none, is refused with a message that says what to do.
@@ -202,6 +203,11 @@ class Hello(_message.Message):
     """True: whoever connects says that this is the same agent as before, whatever its fingerprint. The
     profile then states it.
     """
+    resumes: _builtins.bool
+    """True: the agent remembers what an earlier process of it saw, as a person does. Where that process
+    or the server was killed, the open episode goes on at its step, in sessions that replace voids and
+    limit no allowance.
+    """
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What the agent needs to see. Absent: whatever the session gives. A mismatch is an error."""
@@ -227,10 +233,11 @@ class Hello(_message.Message):
         fingerprint: _types_pb2.AgentFingerprint | None = ...,
         fingerprint_follows: _builtins.bool = ...,
         same_agent: _builtins.bool = ...,
+        resumes: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_fingerprint", b"_fingerprint", "_observation_spec", b"_observation_spec", "fingerprint", b"fingerprint", "observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_fingerprint", b"_fingerprint", "_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "fingerprint", b"fingerprint", "fingerprint_follows", b"fingerprint_follows", "instance", b"instance", "lease", b"lease", "observation_spec", b"observation_spec", "protocol", b"protocol", "returns", b"returns", "same_agent", b"same_agent", "seen", b"seen", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_fingerprint", b"_fingerprint", "_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "fingerprint", b"fingerprint", "fingerprint_follows", b"fingerprint_follows", "instance", b"instance", "lease", b"lease", "observation_spec", b"observation_spec", "protocol", b"protocol", "resumes", b"resumes", "returns", b"returns", "same_agent", b"same_agent", "seen", b"seen", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__fingerprint: _TypeAlias = _typing.Literal["fingerprint"]  # noqa: Y015
     _WhichOneofArgType__fingerprint: _TypeAlias = _typing.Literal["_fingerprint", b"_fingerprint"]  # noqa: Y015
@@ -326,6 +333,8 @@ class EpisodeStart(_message.Message):
     AGENT_SEED_FIELD_NUMBER: _builtins.int
     DIRECT_FIELD_NUMBER: _builtins.int
     PRACTICE_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    REWARD_FIELD_NUMBER: _builtins.int
     slot: _builtins.int
     """Slot the episode plays in."""
     episode: _builtins.int
@@ -336,6 +345,12 @@ class EpisodeStart(_message.Message):
     """Seed that the agent may use for its own randomness in this episode, so that a session repeats."""
     practice: _builtins.bool
     """True: the episode is for practice, and does not count."""
+    step: _builtins.int
+    """Present where the episode goes on that an earlier process of the agent had begun (see
+    Hello.resumes): decisions taken by then. The observation is the one that they led to.
+    """
+    reward: _builtins.float
+    """The sum of the rewards by then."""
     @_builtins.property
     def observation(self) -> _types_pb2.Observation:
         """Of an arena."""
@@ -356,17 +371,23 @@ class EpisodeStart(_message.Message):
         agent_seed: _builtins.int = ...,
         direct: Global___Direct | None = ...,
         practice: _builtins.bool = ...,
+        step: _builtins.int | None = ...,
+        reward: _builtins.float = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "direct", b"direct", "observation", b"observation", "perceived", b"perceived"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "_step", b"_step", "direct", b"direct", "observation", b"observation", "perceived", b"perceived", "step", b"step"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "agent_seed", b"agent_seed", "direct", b"direct", "episode", b"episode", "observation", b"observation", "perceived", b"perceived", "practice", b"practice", "slot", b"slot", "time_budget_steps", b"time_budget_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "_step", b"_step", "agent_seed", b"agent_seed", "direct", b"direct", "episode", b"episode", "observation", b"observation", "perceived", b"perceived", "practice", b"practice", "reward", b"reward", "slot", b"slot", "step", b"step", "time_budget_steps", b"time_budget_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__direct: _TypeAlias = _typing.Literal["direct"]  # noqa: Y015
     _WhichOneofArgType__direct: _TypeAlias = _typing.Literal["_direct", b"_direct"]  # noqa: Y015
+    _WhichOneofReturnType__step: _TypeAlias = _typing.Literal["step"]  # noqa: Y015
+    _WhichOneofArgType__step: _TypeAlias = _typing.Literal["_step", b"_step"]  # noqa: Y015
     _WhichOneofReturnType_perceived: _TypeAlias = _typing.Literal["observation"]  # noqa: Y015
     _WhichOneofArgType_perceived: _TypeAlias = _typing.Literal["perceived", b"perceived"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__direct) -> _WhichOneofReturnType__direct | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__step) -> _WhichOneofReturnType__step | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_perceived) -> _WhichOneofReturnType_perceived | None: ...
 
@@ -378,7 +399,7 @@ class Direct(_message.Message):
 
     At the address is a plain stream socket. In both directions every frame is its length in four bytes,
     big-endian, and the serialised EvaluateRequest or EvaluateResponse. The agent sends the ticket, and
-    the worker answers with an ask for step 0, which holds the first observation again. From then on
+    the worker answers with an ask that holds the first observation again. From then on
     actions, notes, asks and errors are those of the stream. The worker closes the connection when the
     episode is over or was taken from it; what became of it comes over the stream.
     """

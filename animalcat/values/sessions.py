@@ -144,6 +144,16 @@ class SessionSpec:
             )
 
     @property
+    def resumable(self) -> bool:
+        """Whether an open attempt may go on with another process of its agent, who remembers.
+
+        What was spent on thinking is known to the process alone, and Unity cannot be played again
+        to the bit.
+        """
+        again = self.allowance == UNLIMITED and not self.backend.startswith("unity:")
+        return self.replace_voids and again
+
+    @property
     def root(self) -> int:
         """Seed from which the service draws: arenas, fits, twins. No agent is given it."""
         return self.root_of("session")

@@ -20,7 +20,7 @@ from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted
 from animalcat.service.recording.encoding import OPCODE, StepWriter, message
 from animalcat.service.recording.live import LiveFile
-from animalcat.service.recording.reader import Recording, read_episode, whole_length
+from animalcat.service.recording.reader import Recording, RecordingError, read_episode, whole_length
 from animalcat.service.storage.artefacts import ASIDE
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_to_proto
@@ -114,10 +114,7 @@ def begin_recording(path: Path, header: results_pb2.EpisodeHeader) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _keep_other(path)
-    whole = results_pb2.EpisodeHeader()
-    whole.CopyFrom(header)
-    whole.protocol = PROTOCOL
-    preamble, data = _preamble(), whole.SerializeToString(deterministic=True)
+    preamble, data = _preamble(), _whole(header).SerializeToString(deterministic=True)
     period = header.observation_spec.decision_period
     with closing(LiveFile(path, anew=True)) as file:
         file.add(preamble[0], preamble[1:])
@@ -164,6 +161,34 @@ def left_behind(path: Path) -> Recording:
     recording = read_episode(path)
     os.truncate(path, whole_length(path.read_bytes()))
     return recording
+
+
+def unfinished(path: Path, header: results_pb2.EpisodeHeader) -> Recording | None:
+    """Read a recording that is to go on, as `left_behind` does.
+
+    Args:
+        path: The mcap file.
+        header: The header that it would get now.
+
+    Returns:
+        The recording; None if it cannot go on: it is over, damaged, without a step, or was begun
+        with another header, as by another version.
+    """
+    try:
+        recording = left_behind(path)
+    except (RecordingError, OSError):
+        return None
+    last = recording.steps[-1].ended_by if recording.steps else None
+    open_ = last == types_pb2.ENDED_BY_UNSPECIFIED and recording.footer is None
+    same = recording.header == _whole(header) and not recording.damage
+    return recording if open_ and same else None
+
+
+def _whole(header: results_pb2.EpisodeHeader) -> results_pb2.EpisodeHeader:
+    whole = results_pb2.EpisodeHeader()
+    whole.CopyFrom(header)
+    whole.protocol = PROTOCOL
+    return whole
 
 
 @cache

@@ -220,6 +220,8 @@ class GrpcLink(AgentLink):
             observation=observation_to_proto(first.observation),
             agent_seed=opening.agent_seed,
             practice=opening.practice,
+            step=opening.done,
+            reward=opening.reward,
             direct=offer and gateway_pb2.Direct(address=offer.address, ticket=offer.ticket),
         )
         await self._tell(gateway_pb2.EvaluateResponse(episode_start=start))

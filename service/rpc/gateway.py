@@ -166,7 +166,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         link = GrpcLink(stream, hello.instance, timeout, place, lease, *self._known(), room)
         link.fingerprint = read_fingerprint(hello.fingerprint, hello.instance)
         link.whole, link.same_agent = not hello.fingerprint_follows, hello.same_agent
-        link.unconfined = caller.runs
+        link.unconfined, link.resumes = caller.runs, hello.resumes and spec.resumable
         seat = Seat(session_id, link, await engine.admit(link))
         self._leases.keep(seat)
         return seat

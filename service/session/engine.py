@@ -154,6 +154,7 @@ class SessionEngine:
             if not leaving and (
                 gone := next((agent for agent in self._agents if agent.away), None)
             ):
+                gone.handed_on = link.resumes
                 gone.interrupt(Cause.AGENT_LEFT)  # whoever comes anew is another process
                 continue
             if not leaving:
@@ -497,6 +498,7 @@ class SessionEngine:
             await self._play_and_keep(episode, link, worker)
 
     async def _play_and_keep(self, episode: Episode, link: AgentLink, worker: Worker) -> None:
+        evidence = self._schedule.evidence
         try:
             with span("play"):
                 finished, played = await play_attempt(
@@ -506,10 +508,14 @@ class SessionEngine:
                     self._parts,
                     link,
                     worker,
-                    second_chance=self._schedule.evidence.voided_before(episode),
+                    second_chance=evidence.voided_before(episode),
+                    closed=evidence.left.pop(episode.number, None),
                 )
                 outcome = "" if finished.outcome is None else finished.outcome.name.lower()
                 note(outcome=outcome, steps=finished.steps)
+            if played.left is not None and link.leaves_open(played.left):
+                evidence.leave(finished)
+                raise AgentLeftError(played.left)
             await self._schedule.keep(finished)
             assert finished.outcome is not None
             log.info(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -65,6 +65,8 @@ class Evidence:
     Attributes:
         attempts: The attempts that are over.
         playing: Numbers of the episodes that are being played.
+        left: The attempts that are open and that nobody plays, each as it is stored if no process
+            of its agent goes on with it.
         untold: The lowest number whose outcome has not been told.
         measurement: What the outcomes have told so far.
     """
@@ -76,6 +78,7 @@ class Evidence:
         attempts: Sequence[Episode],
         parts: Parts,
         waiting: Waiting = untold,
+        left: Collection[Episode] = (),
     ) -> None:
         """Start before the first outcome; `load` also tells what is stored.
 
@@ -85,10 +88,12 @@ class Evidence:
             attempts: The stored attempts, all of them over, in order of number and attempt.
             parts: What the engines of the server share.
             waiting: Shows that the session waits for a certificate.
+            left: Those that are open in the store, with an end that is not stored yet.
         """
         self.measurement = measurement
         self.attempts: list[Episode] = []
         self.playing: set[int] = set()
+        self.left: dict[int, Episode] = {}
         self.untold = session.spec.practice
         self._practice = session.spec.practice
         self._told: set[int] = set()
@@ -104,7 +109,7 @@ class Evidence:
         self._shown: set[str] = set()
         for episode in attempts:
             self.begin(episode)
-            self.end(episode)
+            (self.leave if episode in left else self.end)(episode)
         self._think = OneAtATime()
         self._certify = session.spec.certify
         self._lag = lag(session.spec.slots)
@@ -132,7 +137,8 @@ class Evidence:
     ) -> Evidence:
         """Build the evidence of a session from what is stored.
 
-        Attempts that are still open, though nobody plays them, are first closed as faults.
+        Attempts that are still open, though nobody plays them, are first closed as faults, unless
+        another process of the agent may go on with them.
 
         Args:
             session: The session.
@@ -142,9 +148,14 @@ class Evidence:
             waiting: Shows that the session waits for a certificate.
         """
         attempts = readable(await asyncio.to_thread(parts.store.episodes, session.id))
+        left: list[Episode] = []
         for k, episode in enumerate(attempts):
-            if episode.outcome is None:
-                attempts[k] = replace(episode, outcome=Outcome.FAULT, cause=open_because.value)
+            if episode.outcome is not None:
+                continue
+            attempts[k] = replace(episode, outcome=Outcome.FAULT, cause=open_because.value)
+            if session.spec.resumable:
+                left.append(attempts[k])
+            else:
                 await asyncio.to_thread(parts.store.finish_episode, attempts[k], parts.files)
         layout = await asyncio.to_thread(layout_of, session.spec, parts.store)
         measurement = await asyncio.to_thread(
@@ -152,7 +163,7 @@ class Evidence:
         )
         for episode in attempts:
             measurement.learn(episode.decision)
-        evidence = cls(session, measurement, attempts, parts, waiting)
+        evidence = cls(session, measurement, attempts, parts, waiting, left)
         await evidence._certifier.load()
         # The last decision may have known more than was due: all, where it was for a last look.
         last = max(attempts, key=lambda e: e.number, default=None)
@@ -238,9 +249,21 @@ class Evidence:
         self._open.add(episode.number)
         self.playing.add(episode.number)
 
+    def leave(self, episode: Episode) -> None:
+        """Note that an attempt stays open though nobody plays it; see `left`."""
+        self.playing.discard(episode.number)
+        self.left[episode.number] = episode
+
+    def resume(self) -> Episode:
+        """Note that an attempt of `left` goes on; returns it as it is open."""
+        number = min(self.left)
+        self.playing.add(number)
+        return replace(self.left[number], outcome=None, cause="", ruling=None)
+
     def end(self, episode: Episode) -> None:
         """Note that an attempt, already stored, is over."""
         self.playing.discard(episode.number)
+        self.left.pop(episode.number, None)
         self.attempts.append(episode)
         self._tried.setdefault(episode.number, []).append(episode)
         if not episode.practice:

@@ -41,12 +41,16 @@ class EpisodeOpening(NamedTuple):
         time_budget_steps: Physics steps until the time limit; 0 means that there is none.
         agent_seed: A seed for the agent's own randomness.
         practice: Whether it is for practice.
+        done: Decisions taken by an earlier process, with which it goes on; None: it is new.
+        reward: Sum of the rewards by then.
     """
 
     number: int
     time_budget_steps: int
     agent_seed: int
     practice: bool = False
+    done: int | None = None
+    reward: float = 0.0
 
 
 class Offer(NamedTuple):
@@ -92,6 +96,8 @@ class AgentLink(ABC):
         fingerprint: What the agent is; None where a link has no way to say.
         whole: Whether that is all of it: its first `reset` may bring more.
         same_agent: Whether whoever connects says that it is the same agent as before.
+        resumes: Whether it goes on with an attempt that an earlier process of it left open.
+        handed_on: Whether another process that does so takes this one's place.
         unconfined: Whether its process sees the evaluator, as an operator's does.
         room: How much the agent's notes may still take.
         ready: Is told the whole fingerprint, and raises where the agent may not go on.
@@ -104,8 +110,14 @@ class AgentLink(ABC):
     fingerprint: AgentFingerprint | None = None
     whole: bool = True
     same_agent: bool = False
+    resumes: bool = False
+    handed_on: bool = False
     unconfined: bool = False
     ready: Callable[[AgentFingerprint], Awaitable[None]] | None = None
+
+    def leaves_open(self, cause: Cause) -> bool:
+        """Whether what it plays stays open for another process, where it leaves for a cause."""
+        return self.resumes and (self.handed_on or cause is Cause.SERVER_STOPPED)
 
     @property
     @abstractmethod

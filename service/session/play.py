@@ -11,12 +11,12 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
 from animalcat.codec import encode
 from animalcat.codec import number as wire_number
-from animalcat.envs.types import EndedBy
+from animalcat.envs.types import PHYSICS_STEP, EndedBy
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.generation import played_arena, played_instance
-from animalcat.service.recording.writer import begin_recording, finish_recording
+from animalcat.service.recording.writer import begin_recording, finish_recording, unfinished
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.player import Terms
@@ -47,6 +47,7 @@ async def play_attempt(
     worker: Worker,
     *,
     second_chance: bool,
+    closed: Episode | None = None,
 ) -> tuple[Episode, Playthrough]:
     """Play an attempt until the arena ends it, the backend fails, or the agent leaves.
 
@@ -61,6 +62,8 @@ async def play_attempt(
         worker: Plays the arena.
         second_chance: Whether the agent voided an earlier attempt at this episode. A second void
             counts as a failure.
+        closed: How it is stored if it cannot go on, where an earlier process left it open; None for
+            one that is new.
 
     Returns:
         The attempt with its outcome, and how it went.
@@ -85,19 +88,26 @@ async def play_attempt(
         pixels=spec.record_pixels,
         places=instance.places,
     )
-    await asyncio.to_thread(begin_recording, path, encode(header))
+    recording, done = None, 0
+    if closed is None:
+        await asyncio.to_thread(begin_recording, path, encode(header))
+    else:
+        recording = await asyncio.to_thread(unfinished, path, encode(header))
+        if recording is None:
+            return closed, Playthrough(EpisodeMonitor(instance.task))
+        done = len(recording.actions)
     opening = EpisodeOpening(
         episode.number,
         instance.time_limit_steps,
         _agent_seed(spec, episode),
         episode.practice,
     )
-    began = parts.monotonic()
+    began = parts.monotonic() - done * period * PHYSICS_STEP  # by the arena's time, as for people
     played = Playthrough(EpisodeMonitor(instance.task))
     terms = Terms(str(path), header.pixels, period, allowance=spec.allowance)
     load = partial(worker.load, arena_yaml, instance.seed, instance.places)
     try:
-        await Relay(played, link, worker, terms, load).play(opening)
+        await Relay(played, link, worker, terms, load).play(opening, recording)
     except AgentLeftError as left:
         played.left, played.detail = left.cause, left.detail
     except (WorkerFault, ArenaError) as fault:
@@ -128,7 +138,8 @@ async def play_attempt(
         ended_by=ended_by_to_proto(last),
         outcomes=judgement.outcomes,
     )
-    await asyncio.to_thread(end_recording, parts, episode, footer, period)
+    if played.left is None or not link.leaves_open(played.left):
+        await asyncio.to_thread(end_recording, parts, episode, footer, period)
     return finished, played
 
 

@@ -68,6 +68,8 @@ class Terms(NamedTuple):
         recorded: Number of steps that are recorded already, counting the first observation, by
             another worker that was lost. The environment is where they led.
         spent: What the agent had spent by then.
+        first: Whether a step is recorded before the agent sees it, also there: it may go on with
+            another process, and what it has seen must have happened.
     """
 
     recording: str
@@ -80,10 +82,11 @@ class Terms(NamedTuple):
     notes: NoteBudget = NoteBudget()
     recorded: int = 0
     spent: Spent = NOTHING
+    first: bool = False
 
     def to_json(self) -> bytes:
         """Return the terms as the worker reads them."""
-        fields = [*self[:6], astuple(self.allowance), *self[7:9], astuple(self.spent)]
+        fields = [*self[:6], astuple(self.allowance), *self[7:9], astuple(self.spent), self.first]
         return json.dumps(fields).encode()
 
     @classmethod
@@ -353,8 +356,8 @@ class _Episode:
 
         Args:
             answer: The decisions, with the notes on them.
-            ask: Is called unless the episode is over, before the last decision is recorded: the
-                agent thinks meanwhile.
+            ask: Is called unless the episode is over, before the last decision is recorded (see
+                `Terms.first`): the agent thinks meanwhile.
 
         Returns:
             Whether it is over.
@@ -375,11 +378,14 @@ class _Episode:
             self._done += 1
             self._last = step
             over = step.phase is Phase.LAST
+            asked = k == final and not over
             try:
-                if k == final and not over:
+                if asked and not self._terms.first:
                     ask()
             finally:
                 self._steps.add(self._done, step, action, notes)
+            if asked and self._terms.first:
+                ask()
             self._shower.show(self._done, step)
             notes = ()
             if over:

@@ -63,11 +63,12 @@ class Relay:
         self._in_play = False
         self._thinking = 0.0
 
-    async def play(self, opening: EpisodeOpening) -> None:
+    async def play(self, opening: EpisodeOpening, recording: Recording | None = None) -> None:
         """Have the attempt played to its end.
 
         Args:
             opening: What the agent is told first.
+            recording: What an earlier process of the agent has played, with which it goes on.
 
         Raises:
             AgentLeftError: The agent left.
@@ -76,9 +77,14 @@ class Relay:
             WorkerFault: The backend failed.
         """
         # Where the worker was lost or gave way, this may have to wait for room.
-        first = self._played.last = await self._link.idle(self._load())
+        if recording is None:
+            self._played.last = await self._link.idle(self._load())
         try:
-            report, left = await self._reported(opening, first)
+            if recording is not None:
+                self._played.last = await self._link.idle(self._redo(recording))
+                done, reward = len(recording.actions), sum(self._played.restored)
+                opening = opening._replace(done=done, reward=reward)
+            report, left = await self._reported(opening)
         except WorkerFault:
             await asyncio.to_thread(self._take_recording)
             raise
@@ -114,19 +120,19 @@ class Relay:
         if ENDS[cause].whose is Whose.AGENT:
             self._played.exceeded = overdue
 
-    async def _reported(
-        self, opening: EpisodeOpening, first: Step
-    ) -> tuple[PlayReport, AgentLeftError | None]:
+    async def _reported(self, opening: EpisodeOpening) -> tuple[PlayReport, AgentLeftError | None]:
         """Open the episode, have it played as far as it goes, and get the report.
 
         Returns:
             What the worker reports, and why the agent has left if it did.
         """
-        link, worker = self._link, self._worker
+        link, worker, first = self._link, self._worker, self._played.last
+        assert first is not None, "the arena is loaded"
         link.room.begin()
         ticket = secrets.token_bytes(TICKET_BYTES)
         self._terms = self._terms._replace(
             place=worker.place_for(link.direct_place),
+            first=link.resumes,
             ticket=ticket.hex(),
             timeout=link.timeout,
             notes=link.room.rest,
@@ -162,7 +168,7 @@ class Relay:
         Args:
             waiting: What the worker says of an agent that may have come to it; None if it may not.
         """
-        link, done = self._link, 0
+        link, done = self._link, max(0, self._terms.recorded - 1)
         if waiting is not None:
             await link.while_elsewhere(waiting)
             if not waiting.done():
@@ -219,11 +225,12 @@ class Relay:
                 raise
             log.warning("%s while the agent was away: the arena is restored", fault)
             self._in_play = False
-            await self._link.idle(self._restore(recording))
+            await self._link.idle(self._redo(recording))
+            await self._worker.play(self._terms._replace(place="").to_json())
             self._in_play = True
             return await self._worker.turn(packed)
 
-    async def _restore(self, recording: Recording) -> None:
+    async def _redo(self, recording: Recording) -> Step:
         """Bring an arena anew to where the recording stands, and compare every number.
 
         Raises:
@@ -249,8 +256,8 @@ class Relay:
             steps = await worker.step(actions[number - 1 : number - 1 + batch])
         self._played.restored = rewards[1:]
         spent = self._meter(_notes(recording)).spent
-        terms = self._terms._replace(place="", recorded=number, spent=spent)
-        await worker.play(terms.to_json())
+        self._terms = self._terms._replace(recorded=number, spent=spent)
+        return steps[-1]
 
     def _take_recording(self, left: AgentLeftError | None = None) -> None:
         """Take in what the recording knows, of a worker that can no longer report.

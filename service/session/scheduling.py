@@ -186,7 +186,7 @@ class Schedule:
                 if self._starving and await self._could_begin():
                     await self._wait_for_memory(link)
                     continue
-                episode = await self._choose(link.process)
+                episode = await self._choose(link)
                 if episode is not None:
                     return episode
                 if await self._has_enough():
@@ -254,6 +254,7 @@ class Schedule:
         async with self._books:
             self._books.notify_all()  # who waits for a turn need not
             await self._books.wait_for(lambda: not self.evidence.playing)
+            await self._close_left()
             await self.evidence.take_in_all(certify=certify)
 
     def unload(self) -> None:
@@ -307,11 +308,14 @@ class Schedule:
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._books.wait()
 
-    async def _choose(self, process: str) -> Episode | None:
+    async def _choose(self, link: AgentLink) -> Episode | None:
         """Choose an attempt and begin it in the store; None if none can begin now."""
         if self._paused or self._conclusion:  # not even what was begun and does not count yet
             return None
         evidence = self.evidence
+        if evidence.left and link.resumes:
+            return evidence.resume()
+        await self._close_left()
         number, decision = evidence.idle, None
         if number is not None:
             decision = evidence.decision(number)
@@ -328,12 +332,26 @@ class Schedule:
                 return None
         seen_before = evidence.seen_before(number, decision)
         episode = Episode(
-            session.id, number, evidence.tries(number), decision, process, seen=seen_before
+            session.id,
+            number,
+            evidence.tries(number),
+            decision,
+            link.process,
+            seen=seen_before,
         )
         with span("store decision"):
             await asyncio.to_thread(self._parts.store.open_episode, episode, known, session.misfit)
         evidence.begin(episode)
         return episode
+
+    async def _close_left(self) -> None:
+        """Store how attempts ended that an earlier process left open, as none goes on with them."""
+        for episode in [*self.evidence.left.values()]:
+            await asyncio.to_thread(self._parts.store.finish_episode, episode, self._parts.files)
+            self.evidence.end(episode)
+            if self.evidence.replaces(episode):
+                await self.evidence.exclude(episode.instance)
+            self._record.tell(episode)
 
     async def _tell_due(self) -> None:
         """Tell the outcomes that the next new decision is to know.

@@ -334,6 +334,8 @@ class Study(_Strict):
     """Decides which of equally filled conditions is next."""
     slower: float = Field(default=1.0, ge=1.0, le=10.0)
     """How many times slower than real time arenas run."""
+    gap_seconds: float = Field(default=5.0, ge=1.0, le=600.0)
+    """Longest absence after which a round goes on at its step; after a longer one it is void."""
     words: Mapping[str, str] = {}
     """Words of the pages that differ from the English ones."""
     folder: Path = Field(default=Path(), exclude=True)
@@ -379,6 +381,13 @@ class Study(_Strict):
         """SHA-256 of all that it says but the codes of its people, in hexadecimal digits."""
         said = self.model_dump_json(exclude={"who": {"codes"}})
         return hashlib.sha256(said.encode()).hexdigest()
+
+    @property
+    def batteries(self) -> list[str]:
+        """All batteries that are played, by name."""
+        found = {self.measured(c.name).battery for c in self.conditions} or {self.play.battery}
+        own = self.practice is not None and self.practice.battery
+        return sorted(found | {own} if own else found)
 
     def measured(self, condition: str) -> Measured:
         """What is played in a condition; empty for a study without conditions."""

@@ -17,8 +17,6 @@ from animalcat.service.study.file import Study
 
 Part: TypeAlias = Literal["practice", "play"]
 """Which of a participant's sessions."""
-GAP_SECONDS: Final = 5.0
-"""Longest absence after which a trial goes on at its step; after a longer one it is void."""
 LAG_MS: Final = 35.0
 """A frame that is painted later than this after its time is late."""
 FREE_SHARE: Final = 0.05

@@ -2,7 +2,10 @@
 
 The participant is the agent of an ordinary session of the service. An arena goes on by the clock,
 whether a key is pressed or not. It stands still while nothing is heard of the browser: after up to
-`GAP_SECONDS` it goes on at its step, after more the participant has left the episode.
+`gap_seconds` it goes on at its step, after more the participant has left the episode. The same
+holds where this process or the service was killed: the service records each step before this
+process gets its frame, and rebuilds the arena from there; what else is to be known of the round is
+in a `RoundFile`.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
@@ -30,7 +33,6 @@ from animalcat.errors import AnimalcatError
 from animalcat.protocol import version
 from animalcat.service.study.file import Shown
 from animalcat.service.study.participant import (
-    GAP_SECONDS,
     LAG_MS,
     Part,
     Participant,
@@ -40,6 +42,7 @@ from animalcat.service.study.participant import (
     TrialOver,
     TrialTiming,
 )
+from animalcat.service.study.rounds import Round, RoundFile
 from animalcat.service.study.store import StudyError, StudyStore, Tombstone
 from animalcat.service.web.realtime import GONE, SILENT_SECONDS, Decision, Frame, Screen, Timing
 from animalcat.v1 import gateway_pb2
@@ -56,21 +59,8 @@ LONGEST_PAUSE: Final = 8.0
 """Seconds between attempts to go on after the service failed, each twice the one before."""
 PRACTICE_AIM: Final = 0.85
 """Success rate at which practice aims."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """A trial that is being played."""
-
-    episode: int
-    began: float
-    step: int = 0
-    gaps: list[float] = field(default_factory=list[float])
-    timings: list[Timing] = field(default_factory=list[Timing])
-    total: float = 0.0
-    last: Frame | None = None
-    blurs: int = 0
-    full_screen: bool = False
+LEASE_MORE: Final = 10.0
+"""Seconds beyond the longest absence for which the service keeps a round, as coming back takes."""
 
 
 class Seat:
@@ -98,7 +88,9 @@ class Seat:
         self._screen: Screen | None = None
         self._came = asyncio.Event()
         self._gone = clock()
-        self._run: _Run | None = None
+        self._run: Round | None = None
+        self._found: Round | None = None
+        self._back = 0.0
         self._midway = False
         self._driving: asyncio.Task[None] | None = None
         self._ending = set[asyncio.Task[None]]()
@@ -172,6 +164,7 @@ class Seat:
             await self._tell(t="page")
             return
         await self._tell(t="wait")
+        self._found, self._back = self._file(participant).read(), self._clock()
         session = participant.sessions.get(part) or await self._make_session(participant, part)
         stream = EvaluationStream(
             self._client.channel,
@@ -179,6 +172,7 @@ class Seat:
             AgentFingerprint.declared("person", version=version(), options={"study": "1"}),
             same_agent=True,  # the same person, whatever page and process they come from
             returns=True,
+            resumes=True,
         )
         begun = False
         try:
@@ -194,28 +188,49 @@ class Seat:
                 while (await self._next(stream, welcome, part, session)) is not None:
                     pass
         finally:
-            if begun and not any(task.get_name() == stream_name(stream) for task in self._ending):
+            if self._midway:
+                self._midway = False
+                stream.cancel()  # whoever comes next, perhaps another process, goes on
+            elif begun and not any(t.get_name() == stream_name(stream) for t in self._ending):
                 # What was chosen and not begun was shown to nobody, and is played later.
-                await asyncio.shield(stream.leave(dismissed=not self._midway))
+                await asyncio.shield(stream.leave(dismissed=True))
 
     async def _next(
         self, stream: EvaluationStream, welcome: Welcome, part: Part, session: str
     ) -> bool | None:
         """Play the next trial; None once nothing more is to be played over this stream."""
         frame = await stream.receive()
+        start = frame.episode_start
+        run, self._found = self._found, None
+        # Without a step and a file, what was begun at the service was shown to nobody.
+        self._midway = start.HasField("step") and (run is not None or start.step > 0)
+        if run is not None and not self._midway:
+            await self._settle(part, session, run)
+            if self._store.participant(self._id).part != part:
+                await self._tell(t="page")
+                return None
         if frame.HasField("session_end"):
             await self._over(part)
             return None
         if not frame.HasField("episode_start"):
             raise AnimalcatError(f"the server sent {frame.WhichOneof('frame')} between episodes")
-        start = frame.episode_start
-        await self._tell(t="next", practice=part == "practice", first=start.episode == 0)
-        said = await self._is_ready()
-        if said is None:
-            await self._tell(t="gone")
-            return None
-        ended = await self._trial(stream, start, full_screen=bool(said.get("full")))
+        if self._midway:
+            run = run or Round(start.episode, self._back, self._back - self._gap - 1.0)
+            if self._back - run.heard > self._gap:
+                await self._left(stream, part, session, run)
+                return None
+            run.gaps.append(round(self._clock() - run.heard, 3))
+            run.step, run.total = start.step, start.reward
+        else:
+            await self._tell(t="next", practice=part == "practice", first=start.episode == 0)
+            if (said := await self._is_ready()) is None:
+                await self._tell(t="gone")
+                return None
+            now, full_screen = self._clock(), bool(said.get("full"))
+            run = Round(start.episode, now, now, full_screen=full_screen)
+        ended = await self._trial(stream, start, run)
         if ended is None:
+            await self._left(stream, part, session, run)
             return None
         await self._keep(part, session, ended)
         last = ended.outcome == "played" and ended.episode + 1 >= welcome.max_episodes
@@ -226,35 +241,36 @@ class Seat:
         participant = self._store.participant(self._id)
         if participant.part != part:
             if part == "practice":
-                await self._client.cancel_session(session)
+                await _cancel(self._client, session)
             await self._tell(t="page")
             return None
         return True
 
     async def _trial(
-        self, stream: EvaluationStream, start: gateway_pb2.EpisodeStart, *, full_screen: bool
+        self, stream: EvaluationStream, start: gateway_pb2.EpisodeStart, run: Round
     ) -> Trial | None:
-        """Play a trial; None where the participant left it, which is stored then."""
+        """Play a trial, or go on with it; None where the participant is away for too long."""
         participant = self._store.participant(self._id)
         study = self._store.study_of(participant)
         shown = study.shows(participant.condition)
         period = stream.spec.decision_period * PHYSICS_STEP * study.slower
-        run = self._run = _Run(start.episode, self._clock(), full_screen=full_screen)
-        self._midway = True
+        kept, anew = self._file(participant), not self._midway
+        self._run, self._midway = run, True
+        kept.add(run, anew=anew)
         try:
-            await self._tell(t="open", resumed=False)
+            await self._tell(t="open", resumed=not anew)
             due, decision = self._clock(), None
             frame = _frame(stream.observation(start.observation), run, shown)
             await self._show(run, frame, due, None)
             while True:
                 due += period
                 screen = self._screen
+                run.heard = self._gone if screen is None else screen.heard
+                kept.add(run)
                 if screen is None or self._clock() - screen.heard > SILENT_SECONDS:
-                    since = self._gone if screen is None else screen.heard
-                    if not await self._is_back(since):
-                        await self._left(stream, run, self._clock() - since)
+                    if not await self._is_back(run.heard):
                         return None
-                    run.gaps.append(round(self._clock() - since, 3))
+                    run.gaps.append(round(self._clock() - run.heard, 3))
                     due = self._clock()
                     continue
                 while (said := await screen.asked(due)) is not None:
@@ -277,28 +293,42 @@ class Seat:
                 self._midway = False
                 await asyncio.sleep(LAST_SECONDS)
                 outcome = "fault" if end.fault else "played"
-                return self._told(run, end.step, outcome, (*run.gaps,))
+                return self._told(run, end.step, outcome)
         finally:
             self._run = None
 
-    def _told(self, run: _Run, steps: int, outcome: Any, gaps: tuple[float, ...]) -> Trial:
+    def _told(self, run: Round, steps: int, outcome: Any) -> Trial:
         seconds = round(self._clock() - run.began, 3)
         timing = summed(run.timings, run.blurs, full_screen=run.full_screen)
-        return Trial(run.episode, None, seconds, steps, outcome, None, gaps, timing)
+        return Trial(run.episode, None, seconds, steps, outcome, None, (*run.gaps,), timing)
 
-    async def _left(self, stream: EvaluationStream, run: _Run, gap: float) -> None:
+    async def _left(self, stream: EvaluationStream, part: Part, session: str, run: Round) -> None:
         """Leave an episode whose participant was away for too long."""
         log.info("participant %s was away for too long; the trial is void", self._id)
         await stream.leave()
         self._midway = False
-        participant = self._store.participant(self._id)
-        if (part := participant.part) is None:
-            return
-        mine = await self._attempt(participant.sessions[part], run.episode)
-        void = self._told(run, run.step, "void", (*run.gaps, round(gap, 3)))
-        known = replace(void, attempt=mine.attempt)
-        self._store.append(self._id, TrialOver(self._now(), part, known))
+        await self._settle(part, session, run)
         await self._tell(t="gone")
+
+    async def _settle(self, part: Part, session: str, run: Round) -> None:
+        """Store a trial that does not go on: it is void, unless it had come to its end unseen."""
+        mine = await self._attempt(session, run.episode)
+        if mine.settled:
+            await self._keep(part, session, self._told(run, mine.steps, "played"))
+            return
+        run.gaps.append(round(self._clock() - run.heard, 3))
+        known = replace(self._told(run, run.step, "void"), attempt=mine.attempt)
+        self._store.append(self._id, TrialOver(self._now(), part, known))
+
+    def _file(self, participant: Participant) -> RoundFile:
+        """The file of the participant's open round."""
+        path, skew = self._store.round_path(self._id), self._now().timestamp() - self._clock()
+        return RoundFile(path, participant.changed.timestamp(), skew)
+
+    @property
+    def _gap(self) -> float:
+        """Longest absence after which a trial goes on."""
+        return self._store.study_of(self._store.participant(self._id)).gap_seconds
 
     async def _keep(self, part: Part, session: str, trial: Trial) -> None:
         """Store a trial with what the service knows of it, then tell the page."""
@@ -339,7 +369,7 @@ class Seat:
             layout_variant=play.variant,
             camera=play.camera,
             action_timeout_seconds=READY_SECONDS + 60.0,
-            lease_seconds=GAP_SECONDS,
+            lease_seconds=study.gap_seconds + LEASE_MORE,
             replace_voids=True,
             request_id=f"study {study.study} {participant.id} {part}",
             **options,
@@ -377,20 +407,20 @@ class Seat:
             said = await screen.asked(self._clock() + SILENT_SECONDS)
             if said is not None and said.get("do") == "ready":
                 return said
-            if self._clock() - screen.heard > GAP_SECONDS:
+            if self._clock() - screen.heard > self._gap:
                 return None
         return None
 
     async def _is_back(self, since: float) -> bool:
         """Wait for a participant who is away since a time; whether they come back soon enough."""
-        while self._clock() - since <= GAP_SECONDS:
+        while self._clock() - since <= self._gap:
             screen = self._screen
             if screen is not None and self._clock() - screen.heard <= SILENT_SECONDS:
                 return True
             await asyncio.sleep(0.05)
         return False
 
-    async def _show(self, run: _Run, frame: Frame, due: float, decision: Decision | None) -> None:
+    async def _show(self, run: Round, frame: Frame, due: float, decision: Decision | None) -> None:
         run.last = frame
         if (screen := self._screen) is not None:
             with suppress(*GONE):  # a page that is gone is noticed by its silence
@@ -402,7 +432,7 @@ class Seat:
                 await screen.tell(**message)
 
 
-def _frame(seen: Observation, run: _Run, shown: Shown) -> Frame:
+def _frame(seen: Observation, run: Round, shown: Shown) -> Frame:
     """Return what a participant sees: the picture, and beside it what the study lets them know."""
     assert seen.camera is not None  # sessions of people have one
     state: dict[str, Any] = {"resolution": seen.camera.shape[0]}
@@ -423,7 +453,8 @@ def summed(timings: Sequence[Timing], blurs: int, *, full_screen: bool) -> Trial
         return round(1000.0 * float(np.percentile(known, 95)), 2) if known else None
 
     painted = [t.painted for t in timings if t.painted is not None]
-    gaps = [(later - earlier) / 1000.0 for earlier, later in pairwise(painted)]
+    seen = [(t.number, t.painted) for t in timings if t.painted is not None]
+    gaps = [(b - a) / 1000.0 for (j, a), (k, b) in pairwise(seen) if j < k]  # within a connection
     keys = [t.key for t in timings if t.key is not None]
     trips = [t.round_trip for t in timings if t.round_trip is not None]
     delays = [t.paint_delay for t in timings]
@@ -494,9 +525,17 @@ async def forget(client: AsyncClient, session: str) -> None:
     """Delete a session, whatever is being played of it; one that is gone is none to delete."""
     try:
         await client.dismiss_agents(session)
-        with suppress(AnimalcatError):  # it is over already
-            await client.cancel_session(session)
+        await _cancel(client, session)
         await client.delete_session(session)
     except AnimalcatError as error:
         if error.code != "UNKNOWN_SESSION":
+            raise
+
+
+async def _cancel(client: AsyncClient, session: str) -> None:
+    """Cancel a session, unless it is over already."""
+    try:
+        await client.cancel_session(session)
+    except AnimalcatError as error:
+        if error.code != "SESSION_OVER":
             raise

@@ -4,6 +4,7 @@ A data directory has a folder for each study:
 
     studies/STUDY/versions/DIGEST.json     the study file with its texts, as it was
     studies/STUDY/participants/ID.jsonl    the events of a participant at one visit
+    studies/STUDY/rounds/ID.jsonl          the round that is open, a line a step, until it is over
     studies/STUDY/people/PERSON.json       ids of recruiters, and what the browser is known by
     studies/STUDY/tombstones.jsonl         when somebody withdrew, and nothing else of them
 
@@ -38,6 +39,7 @@ from animalcat.service.study.participant import (
     OutOfPlaceError,
     Participant,
     Stage,
+    TrialOver,
     after,
     arrive,
     assign,
@@ -47,6 +49,7 @@ from animalcat.service.study.participant import (
 STUDIES: Final = "studies"
 """Folder of the studies within a data directory."""
 PARTICIPANTS: Final = "participants"
+ROUNDS: Final = "rounds"
 PEOPLE: Final = "people"
 VERSIONS: Final = "versions"
 TOMBSTONES: Final = "tombstones.jsonl"
@@ -151,7 +154,7 @@ class StudyStore:
         self.study = study
         self.folder = home / STUDIES / study.study
         self._chance = chance or Chance()
-        for part in ("", PARTICIPANTS, PEOPLE, VERSIONS):
+        for part in ("", PARTICIPANTS, ROUNDS, PEOPLE, VERSIONS):
             private_folder(self.folder / part)
         self._lock = -1
         self._versions: dict[str, Study] = {study.digest: study}
@@ -297,7 +300,13 @@ class StudyStore:
         finally:
             os.close(file)
         self._there[participant] = then
+        if isinstance(event, TrialOver):
+            self.round_path(participant).unlink(missing_ok=True)
         return then
+
+    def round_path(self, participant: str) -> Path:
+        """The file of a participant's open round."""
+        return self.folder / ROUNDS / f"{participant}.jsonl"
 
     def begin_withdrawal(self, person: str) -> Tombstone:
         """Set a tombstone before anything is erased, so that an interrupted withdrawal goes on.
@@ -393,8 +402,9 @@ class StudyStore:
             self._by_key.pop(key, None)
         for participant in [p for p in self._there if _person(p) == person]:
             del self._there[participant]
-        for path in (self.folder / PARTICIPANTS).glob(f"{person}-*.jsonl"):
-            path.unlink()
+        for part in (PARTICIPANTS, ROUNDS):
+            for path in (self.folder / part).glob(f"{person}-*.jsonl"):
+                path.unlink()
         (self.folder / PEOPLE / f"{person}.json").unlink(missing_ok=True)
         sync_folder(self.folder / PARTICIPANTS)
         sync_folder(self.folder / PEOPLE)

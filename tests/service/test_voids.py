@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import AsyncExitStack
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from animalcat.layouts.library import load_layout
 from animalcat.service.measuring.voids import Voids, voids_by_demand, voids_to_dict
-from animalcat.v1 import types_pb2
+from animalcat.v1 import sessions_pb2, types_pb2
 from animalcat.values import Cause, Decision, Episode, Outcome
-from tests.service.conftest import Service, action
+from tests.service.conftest import Service, Stream, action
+from tests.service.test_direct import files
 
 LAYOUT = load_layout("aaio", "scaled")
 NAMES = LAYOUT.feature_names
@@ -89,3 +94,92 @@ async def test_who_remembers_is_given_another_arena(service: Service, replaced: 
         assert len({e.instance for e in first}) == 1
     counted = [e.instance for e in await service.list_episodes(session) if e.episode == 1]
     assert not {*counted} & {e.instance for e in first}
+
+
+REMEMBERS = {"returns": True, "resumes": True}
+
+
+async def steps(stream: Stream, start: Any, until: int = 10**6) -> None:
+    """Play an episode on by actions that follow from the number of the step alone."""
+    step = start.step
+    while step < until:
+        await stream.send(action(step, (3, 4, 3, 5, 0)[step % 5]))
+        frame = await stream.receive()
+        if frame.DESCRIPTOR.name != "Ask":
+            return
+        step = frame.step
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("way", ["killed", "stopped", "the agent's process is another"])
+@pytest.mark.parametrize("at", [0, 4])
+async def test_who_remembers_goes_on_at_the_step(
+    start: Any, tmp_path: Path, way: str, at: int
+) -> None:
+    """The recording and what counts are to the bit what they are where nothing was killed."""
+    spec = types_pb2.ObservationSpec(camera=types_pb2.CameraSpec(resolution=16))
+    asked = {"observation_spec": spec, "replace_voids": True}
+    async with start(tmp_path / "whole") as service:
+        session = await service.create(1, **asked)
+        async with service.agent(session, **REMEMBERS) as stream:
+            await stream.receive("welcome")
+            begun = await stream.receive("episode_start")
+            assert not begun.HasField("step")
+            await steps(stream, begun)
+            await stream.receive("session_end")
+        recordings, (whole,) = files(service, session), await service.list_episodes(session)
+    home = tmp_path / "home"
+    async with AsyncExitStack() as stack:
+        service = await stack.enter_async_context(start(home))
+        assert await service.create(1, **asked) == session
+        async with service.agent(session, **REMEMBERS) as stream:
+            await stream.receive("welcome")
+            await steps(stream, await stream.receive("episode_start"), at)
+            if way == "killed":  # what is on disk then is what another server finds
+                shutil.copytree(home, tmp_path / "left")
+                service = await stack.enter_async_context(start(tmp_path / "left"))
+            elif way == "stopped":
+                await stack.aclose()
+                service = await stack.enter_async_context(start(home))
+        async with service.agent(session, instance="process 2", **REMEMBERS) as stream:
+            await stream.receive("welcome")
+            goes_on = await stream.receive("episode_start")
+            assert (goes_on.episode, goes_on.HasField("step"), goes_on.step) == (0, True, at)
+            await steps(stream, goes_on)
+            await stream.receive("session_end")
+        (only,) = await service.list_episodes(session)
+        assert (only.outcome, only.steps, only.attempt) == (whole.outcome, whole.steps, 0)
+        assert only.episode_return == whole.episode_return
+        assert files(service, session) == recordings
+        request = sessions_pb2.VerifySessionRequest(name=session)
+        assert not (await service.sessions.VerifySession(request)).problems
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("why", ["does not remember", "cut", "another header"])
+async def test_what_cannot_go_on_is_a_fault_and_another_arena_follows(
+    start: Any, tmp_path: Path, why: str
+) -> None:
+    home, resumes = tmp_path / "home", why != "does not remember"
+    async with start(home) as service:
+        session = await service.create(1, replace_voids=True)
+        async with service.agent(session, **REMEMBERS) as stream:
+            await stream.receive("welcome")
+            await steps(stream, await stream.receive("episode_start"), 4)
+            shutil.copytree(home, tmp_path / "left")
+    (path,) = (tmp_path / "left" / "recordings").rglob("*.mcap")
+    if why == "cut":  # by a power cut, before the first step was on disk
+        path.write_bytes(path.read_bytes()[:40])
+    elif why == "another header":
+        path.write_bytes(path.read_bytes().replace(b"GoodGoal", b"GOodGoal", 1))
+    async with start(tmp_path / "left") as service:
+        async with service.agent(session, instance="process 2", resumes=resumes) as stream:
+            await stream.receive("welcome")
+            begun = await stream.receive("episode_start")
+            assert not begun.HasField("step")
+            await steps(stream, begun)
+            await stream.receive("session_end")
+        first, second = await service.list_episodes(session)
+        assert (first.outcome, first.cause) == (types_pb2.OUTCOME_FAULT, "the server stopped")
+        assert (second.episode, second.attempt) == (0, 1)
+        assert first.instance != second.instance

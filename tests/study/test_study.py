@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from animalcat.service.recording import read_episode
 from animalcat.service.study.file import Study
-from animalcat.service.study.participant import TrialOver
+from animalcat.service.study.participant import Trial, TrialOver
 from animalcat.service.study.store import StudyStore, read_events, tombstones
 from tests.service.conftest import arena
 from tests.web.chromium import PROGRAM, Page, browser
@@ -39,7 +40,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arenas = folder / "arenas"
     arenas.mkdir()
     for k in range(24):
-        (arenas / f"navigation-{k:02}.yaml").write_text(arena(k).replace("t: 24", "t: 40"))
+        (arenas / f"navigation-{k:02}.yaml").write_text(arena(k).replace("t: 24", "t: 200"))
     data = folder / "data"
     words = ("battery", "import", str(arenas), "--name", "tiny", "--data", str(data))
     subprocess.run(command(*words), check=True, capture_output=True)
@@ -127,38 +128,54 @@ def play(page: Page) -> None:
 
 
 def begin(page: Page) -> None:
-    """Begin a round, unless another page has come instead."""
-    go = "document.getElementById('go')"
+    """Begin a round or go on with it, unless another page has come instead."""
+    go, over = "document.getElementById('go')", "document.getElementById('over')"
     # Found and clicked at once: between the two, another page might come with the same button.
-    clicked = f"({go} && !{go}.hidden && ({go}.click(), true))"
-    page.wait(f"{clicked} || !document.getElementById('stage')")
-    page.wait("document.getElementById('over')?.hidden ?? true")
+    page.wait(f"{go} && !{go}.hidden && {go}.click(), !{over} || {over}.hidden")
 
 
-def trials(home: Path, study: Study) -> list[TrialOver]:
-    store = StudyStore(home, study)
-    (one,) = store.participants()
-    file = store.folder / "participants" / f"{one.id}.jsonl"
-    return [event for event in read_events(file) if isinstance(event, TrialOver)]
+def trials(home: Path, study: Study) -> list[Trial]:
+    """The rounds that are over; nothing is changed, as the study may run."""
+    (file,) = (home / "studies" / study.study / "participants").glob("*.jsonl")
+    return [event.trial for event in read_events(file) if isinstance(event, TrialOver)]
+
+
+def until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def steps_of(home: Path, study: Study) -> int:
+    """How many steps of the open round are on disk."""
+    files = list((home / "studies" / study.study / "rounds").glob("*.jsonl"))
+    return sum(file.read_bytes().count(b"\n") for file in files)
+
+
+def recorded(home: Path, study: Study, attempt: int = 0) -> bytes:
+    """The actions of the first round."""
+    place = home / "recordings" / store_session(home, study)
+    return read_episode(next(place.glob(f"*0-{attempt}.mcap"))).actions
 
 
 @pytest.mark.timeout(1500)
 def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
     written: Write, tmp_path: Path, home: Path
 ) -> None:
-    """Server and browser are killed before every step; in the midst of a round it is void."""
+    """Server and browser are killed before every step; a round goes on from where it stood."""
     study = written(
         ("finding-things", "killed"),
         ("max_episodes: 4", "max_episodes: 2"),
         ("practice: {passes: 1, of: 2, most: 3}\n", ""),
         (', "Walk with the arrow keys."', ""),
         # A browser that is killed at once has not written its cookies; the link says who comes.
-        ("debrief:", "who: {by: prolific}\ndebrief:"),
+        ("debrief:", "who: {by: prolific}\ngap_seconds: 300\ndebrief:"),
     )
     query = "?PROLIFIC_PID=5f1c&STUDY_ID=s&SESSION_ID=t"
     file, kept = tmp_path / "study.yaml", tmp_path / "chromium"
     seen = list[str]()
-    port = 0
+    port, before_kill = 0, b""
     for _ in range(30):
         server = Running(file, home, port=port)
         port = server.port
@@ -173,57 +190,67 @@ def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
                 if before == "play" and "play" not in seen:
                     begin(page)  # and then both are killed
                     page.key("ArrowUp", up=False)
-                    time.sleep(0.6)
+                    until(lambda: steps_of(home, study) > 5)
                     seen.append("play")
                 else:
                     seen.append(go_on(page))
                 assert not page.problems, page.problems
         finally:
             server.end(signal.SIGKILL)
+        if seen[-1] == "play" and not before_kill:
+            before_kill = recorded(home, study)
     else:
         pytest.fail(f"no end after {seen}")
     pages = [name for k, name in enumerate(seen) if k == 0 or seen[k - 1] != name]
     assert pages[:5] == ["consent", "device", "text", "questions", "play"]
     assert pages[-1] == "text"
-    played = [event.trial for event in trials(home, study) if event.part == "play"]
-    assert [t.passed is not None for t in played if t.outcome == "played"] == [True, True]
+    played = trials(home, study)
+    assert [(t.outcome, t.attempt, t.passed is None) for t in played] == [("played", 0, False)] * 2
+    assert [len(t.gaps) for t in played] == [1, 0]
+    whole = recorded(home, study)
+    assert len(before_kill) >= 5
+    assert whole[: len(before_kill)] == before_kill
+    assert len(whole) == played[0].steps > len(before_kill)
+    words = command("session", "verify", store_session(home, study), "--data", str(home))
+    subprocess.run(words, check=True, capture_output=True)
 
 
 @pytest.mark.timeout(900)
 def test_a_short_absence_goes_on_and_a_long_one_is_void(
     written: Write, tmp_path: Path, home: Path
 ) -> None:
-    study = written(
-        ("finding-things", "absent"),
-        ("practice: {passes: 1, of: 2, most: 3}\n", ""),
-        ("max_episodes: 4", "max_episodes: 2"),
-    )
-    with running(tmp_path / "study.yaml", home) as server, browser() as new:
-        page = new()
-        page.open(server.link)
-        while where(page) != "play":
-            go_on(page)
-        begin(page)
-        time.sleep(0.3)
-        page.open(server.link)  # a reload in the midst of a round
-        page.wait("document.getElementById('over')?.hidden")
-        page.wait("!document.getElementById('over')?.hidden")
-        first = trials(home, study)[0].trial
-        assert (first.outcome, len(first.gaps), "gap" in first.flags) == ("played", 1, True)
-        assert 0.0 < first.gaps[0] < 5.0
-        begin(page)
-        page.open("about:blank")
-        time.sleep(6.5)
-        page.open(server.link)
-        begin(page)
-        page.wait("!document.getElementById('over')?.hidden")
-        page.wait("!document.getElementById('stage')")
-        _, void, last = [event.trial for event in trials(home, study)]
-        assert (void.outcome, last.outcome) == ("void", "played")
-        assert void.episode == last.episode
+    for gap, name in ((300, "reload"), (3, "absent")):  # however slow the machine is
+        study = written(
+            ("finding-things", name),
+            ("practice: {passes: 1, of: 2, most: 3}\n", f"gap_seconds: {gap}\n"),
+            ("max_episodes: 4", "max_episodes: 1"),
+        )
+        with running(tmp_path / "study.yaml", home) as server, browser() as new:
+            page = new()
+            page.open(server.link)
+            while where(page) != "play":
+                go_on(page)
+            begin(page)
+            until(lambda: steps_of(home, study) > 3)  # noqa: B023  it is called here
+            if name == "absent":
+                page.open("about:blank")
+                until(lambda: bool(trials(home, study)))  # noqa: B023
+            page.open(server.link)
+            while where(page) == "play":
+                play(page)
+            assert not page.problems, page.problems
+        *voids, last = trials(home, study)
+        assert last.outcome == "played"
+        assert [trial.outcome for trial in voids] == ["void"] * len(voids)
         assert last.timing is not None
         assert last.timing.frames > 10
-        assert not page.problems, page.problems
+        if name == "reload":
+            assert not voids
+            assert 0.0 < last.gaps[0] < gap
+            assert "gap" in last.flags
+        else:
+            assert voids
+            assert voids[0].gaps[-1] > gap
     words = command("episode", "list", store_session(home, study), "--data", str(home), "--json")
     told = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
     tried = {row["episode"]: row["instance"] for row in told if row["outcome"] != "void"}
