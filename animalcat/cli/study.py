@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -17,8 +18,10 @@ from animalcat.cli.shared.output import (
     print_json,
     print_rows,
 )
-from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, timestamp
+from animalcat.client import Client
+from animalcat.service.host.private import await_server
 from animalcat.service.study.file import Study, StudyFileError, read_study
 from animalcat.service.study.store import (
     STUDIES,
@@ -32,6 +35,9 @@ from animalcat.service.web.serving import Pages
 app = typer.Typer(
     help="Check, run, follow, export and rehearse studies with people.", no_args_is_help=True
 )
+
+SERVER_SECONDS = 30.0
+"""How long a server that was started apart may take to come back."""
 
 File = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study file.")]
 Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Listen at this address.")]
@@ -130,7 +136,7 @@ def run(
     """
     from animalcat.service.study.running import link_of, run_study
 
-    study, home = _read(file), data_folder(data)
+    study, home, said = _read(file), data_folder(data), False
     if host not in ("127.0.0.1", "localhost", "::1") and not url.startswith("https://"):
         fail(
             f"--host {host} can be reached from elsewhere, and what people do would cross the "
@@ -139,6 +145,10 @@ def run(
         )
 
     def ready(pages: Pages) -> None:
+        nonlocal port, said
+        if said:
+            return
+        port, said = port or urlsplit(pages.url).port or 0, True
         link = link_of(study, pages.url)
         monitor = pages.link(f"/study/{study.study}/monitor")
         if as_json:
@@ -148,8 +158,25 @@ def run(
             typer.echo(f"who is where          {monitor}")
         sys.stdout.flush()
 
-    with client_for(None, home) as client, _or_fail():
-        client.run(run_study(client.aio, study, home, ready, (host, port), url, proxies))
+    with _or_fail():
+        while True:
+            with client_for(None, home) as client:
+                _have_batteries(client, study)
+                at = (host, port)
+                if not client.run(run_study(client.aio, study, home, ready, at, url, proxies)):
+                    return
+                typer.echo("the server is gone; the study goes on with another one", err=True)
+                await_server(home, SERVER_SECONDS)
+
+
+def _have_batteries(client: Client, study: Study) -> None:
+    """See that the server has what is played, and build what is shipped and was not built yet."""
+    stored = {battery.id for battery in client.list_batteries()}
+    for name in study.batteries:
+        if name not in stored and name in client.shipped_batteries():
+            with operation_progress(f"building {name}") as tell:
+                client.build_battery(name, on_progress=tell)
+        client.get_battery(name)  # an error that says which there are
 
 
 @app.command("list")

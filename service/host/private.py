@@ -261,6 +261,12 @@ def _is_held(home: Path) -> bool:
     return False
 
 
+def await_server(home: Path, seconds: float) -> None:
+    """Wait for another server of a data directory, where one is gone that was not private."""
+    if not (home / PIPE).exists():
+        _wait(lambda: running_server(home) is not None, seconds)
+
+
 def _wait(done: Callable[[], bool], seconds: float) -> bool:
     """Wait until something is done, for a time; return whether it is."""
     end = time.monotonic() + seconds

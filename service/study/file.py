@@ -385,6 +385,13 @@ class Study(_Strict):
         said = self.model_dump_json(exclude={"who": {"codes"}})
         return hashlib.sha256(said.encode()).hexdigest()
 
+    @property
+    def batteries(self) -> list[str]:
+        """All batteries that are played, by name."""
+        found = {self.measured(c.name).battery for c in self.conditions} or {self.play.battery}
+        own = self.practice is not None and self.practice.battery
+        return sorted(found | {own} if own else found)
+
     def measured(self, condition: str) -> Measured:
         """What is played in a condition; empty for a study without conditions."""
         own = (c.play for c in self.conditions if c.name == condition)

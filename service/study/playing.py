@@ -241,7 +241,7 @@ class Seat:
         participant = self._store.participant(self._id)
         if participant.part != part:
             if part == "practice":
-                await self._client.cancel_session(session)
+                await _cancel(self._client, session)
             await self._tell(t="page")
             return None
         return True
@@ -551,9 +551,17 @@ async def forget(client: AsyncClient, session: str) -> None:
     """Delete a session, whatever is being played of it; one that is gone is none to delete."""
     try:
         await client.dismiss_agents(session)
-        with suppress(AnimalcatError):  # it is over already
-            await client.cancel_session(session)
+        await _cancel(client, session)
         await client.delete_session(session)
     except AnimalcatError as error:
         if error.code != "UNKNOWN_SESSION":
+            raise
+
+
+async def _cancel(client: AsyncClient, session: str) -> None:
+    """Cancel a session, unless it is over already."""
+    try:
+        await client.cancel_session(session)
+    except AnimalcatError as error:
+        if error.code != "SESSION_OVER":
             raise

@@ -11,6 +11,7 @@ from typing import Final
 
 from animalcat.client.async_client import AsyncClient
 from animalcat.service.access.private_files import make_private
+from animalcat.service.host.lock import running_server
 from animalcat.service.study.file import PROLIFIC, Study
 from animalcat.service.study.pages import study_part
 from animalcat.service.study.playing import Seats, erase
@@ -18,6 +19,8 @@ from animalcat.service.study.store import StudyStore
 from animalcat.service.web.serving import Pages, shown_at
 from animalcat.service.web.visits import UsedOnDisk, Visits
 
+LOOK_SECONDS: Final = 0.25
+"""How often it is looked whether the server is still there."""
 KEY: Final = "pages.key"
 """File that signs forms, so that one that was open while the server was killed is still good."""
 
@@ -30,8 +33,8 @@ async def run_study(
     at: tuple[str, int] = ("127.0.0.1", 0),
     url: str = "",
     proxies: str = "",
-) -> None:
-    """Offer the pages of a study until SIGTERM or Ctrl-C.
+) -> bool:
+    """Offer the pages of a study until SIGTERM or Ctrl-C, or until the server is gone.
 
     Args:
         client: A client of the service.
@@ -41,6 +44,9 @@ async def run_study(
         at: Host and port to listen at; port 0 for any free one.
         url: The public address, as a proxy offers it; empty where browsers come directly.
         proxies: Networks of proxies whose headers are believed, with commas between.
+
+    Returns:
+        Whether the server is gone; with another one, rounds go on where they stood.
 
     Raises:
         StudyError: It runs already, or what is kept of it cannot be read.
@@ -52,7 +58,6 @@ async def run_study(
     try:
         make_private(store.folder / KEY, secrets.token_bytes(32))
         visits = Visits((store.folder / KEY).read_bytes(), UsedOnDisk(store.folder))
-        await check_at_server(client, study)
         for stone in store.unfinished():  # of withdrawals that were interrupted
             await erase(client, store, stone)
         seats = Seats(store, client)
@@ -61,24 +66,21 @@ async def run_study(
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
         async with shown_at([study_part(store, seats)], visits, at, url, proxies) as pages:
             ready(pages)
-            await ended.wait()
+            waiting = [asyncio.create_task(w) for w in (ended.wait(), until_gone(home))]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in waiting:
+                task.cancel()
             await seats.stop()
+            return not ended.is_set()
     finally:
         store.close()
 
 
-async def check_at_server(client: AsyncClient, study: Study) -> None:
-    """Look whether the server has the batteries of a study, before anybody comes.
-
-    Raises:
-        AnimalcatError: It lacks one.
-    """
-    names = [c.name for c in study.conditions] or [""]
-    batteries = {study.measured(name).battery for name in names}
-    if study.practice is not None and study.practice.battery:
-        batteries.add(study.practice.battery)
-    for battery in sorted(batteries):
-        await client.get_battery(battery)
+async def until_gone(home: Path) -> None:
+    """Wait until the server of a data directory is gone, or another one is there."""
+    before = running_server(home)
+    while before is not None and running_server(home) == before:
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def withdraw_person(client: AsyncClient, home: Path, study: Study, person: str) -> int:
