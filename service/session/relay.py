@@ -169,6 +169,7 @@ class Relay:
             waiting: What the worker says of an agent that may have come to it; None if it may not.
         """
         link, done = self._link, max(0, self._terms.recorded - 1)
+        before = done
         if waiting is not None:
             await link.while_elsewhere(waiting)
             if not waiting.done():
@@ -179,7 +180,7 @@ class Relay:
             self._elsewhere = False
             question = self._asked(reply)
             done = question.frame.ask.step
-            if done or question.broke:
+            if done > before or question.broke:
                 await link.ask(question.frame, question.waited)
         while True:
             reply = await self._turn(await link.answer(done), done)

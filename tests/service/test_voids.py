@@ -101,13 +101,13 @@ REMEMBERS = {"returns": True, "resumes": True}
 
 async def steps(stream: Stream, start: Any, until: int = 10**6) -> None:
     """Play an episode on by actions that follow from the number of the step alone."""
-    step = start.step
+    step: int = start.step
     while step < until:
         await stream.send(action(step, (3, 4, 3, 5, 0)[step % 5]))
         frame = await stream.receive()
         if frame.DESCRIPTOR.name != "Ask":
             return
-        step = frame.step
+        step = int(frame.step)
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from animalcat.service.host.lock import Holder, running_server
 from animalcat.service.recording import read_episode
 from animalcat.service.study.file import Study
 from animalcat.service.study.participant import Trial, TrialOver
@@ -221,7 +222,11 @@ def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
 def test_a_short_absence_goes_on_and_a_long_one_is_void(
     written: Write, tmp_path: Path, home: Path
 ) -> None:
-    for gap, name in ((300, "reload"), (3, "absent")):  # however slow the machine is
+    for gap, name in (
+        (300, "reload"),
+        (300, "server"),
+        (3, "absent"),
+    ):  # however slow the machine is
         study = written(
             ("finding-things", name),
             ("practice: {passes: 1, of: 2, most: 3}\n", f"gap_seconds: {gap}\n"),
@@ -239,16 +244,19 @@ def test_a_short_absence_goes_on_and_a_long_one_is_void(
             if name == "absent":
                 page.open("about:blank")
                 until(lambda: bool(trials(home, study)))  # noqa: B023
-            page.open(server.link)
+            if name == "server":  # the study and the page live, and find another one
+                os.kill(held(running_server(home)).pid, signal.SIGKILL)
+            else:
+                page.open(server.link)
             while where(page) == "play":
                 play(page)
-            assert not page.problems, page.problems
+            assert name == "server" or not page.problems, page.problems
         *voids, last = trials(home, study)
         assert last.outcome == "played"
         assert [trial.outcome for trial in voids] == ["void"] * len(voids)
         assert last.timing is not None
         assert last.timing.frames > 10
-        if name == "reload":
+        if name != "absent":
             assert not voids
             assert 0.0 < last.gaps[0] < gap
             assert "gap" in last.flags
@@ -260,6 +268,11 @@ def test_a_short_absence_goes_on_and_a_long_one_is_void(
     tried = {row["episode"]: row["instance"] for row in told if row["outcome"] != "void"}
     voids = [row["instance"] for row in told if row["outcome"] == "void"]
     assert not {*voids} & {*tried.values()}, "an arena that was seen was played again"
+
+
+def held(holder: Holder | None) -> Holder:
+    assert holder is not None
+    return holder
 
 
 def store_session(home: Path, study: Study) -> str:
