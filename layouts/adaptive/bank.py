@@ -267,7 +267,7 @@ class Bank:
 
     def in_order(self, rows: Ints) -> Floats:
         """Features of instances for an agent that plays them one after the other."""
-        counts = self.played_before + np.arange(len(rows))
+        counts = self.played_before + np.arange(len(rows), dtype=np.float64)
         return self.layout.count_on(self.features[rows], counts)
 
     def _outcomes_of(self, own: int, n: int, observes: npt.ArrayLike | None) -> Mask:
