@@ -40,7 +40,7 @@ from animalcat.values import Cause, Episode, Outcome, Session, SessionSpec, Sess
 
 RESULTS: Final = Path(__file__).resolve().parent / "results" / "people"
 ARENAS: Final = 300
-PEOPLE: Final = 600
+PEOPLE: Final = 540
 ROUNDS: Final = 80
 PRACTICE: Final = 3
 LEFT: Final = 0.04

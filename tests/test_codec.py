@@ -86,6 +86,7 @@ decisions = st.builds(
     reason=st.sampled_from(["informative", "random", "person"]),
     because=text,
     peers=st.none() | st.builds(Peers, count, share, share, st.booleans()),
+    played_before=st.none() | st.integers(0, 2**32 - 1),
 ) | made.map(lambda made: Decision(made.instance.name, 1.0, 0.7, 0.5, {}, "generated", made=made))
 episodes = st.builds(
     Episode,

@@ -25,6 +25,7 @@ from animalcat.service.study.export import OUTCOMES, export_study
 from animalcat.service.study.file import read_study
 from animalcat.service.study.participant import (
     Debriefed,
+    Part,
     Rested,
     SessionOver,
     Trial,
@@ -120,7 +121,8 @@ async def test_an_exported_study_is_fitted_with_what_was_played_before(
             assert one.visit == visit
             for event in PAGES:
                 store.append(one.id, event)
-            for part, rounds in (("practice", 1), ("play", 2)):
+            rounds_of: dict[Part, int] = {"practice": 1, "play": 2}
+            for part, rounds in rounds_of.items():
                 seat: Any = Seat(store, client, one.id)
                 session = await seat._make_session(store.participant(one.id), part)
                 spec = (await client.get_session(session)).spec
