@@ -133,7 +133,7 @@ def meaning(folder: Path) -> dict[str, Any]:
                 "recipe": [recipe.name, recipe.layout, plain(full_counts(recipe))],
                 "session": {"id": session_id(spec), "spec": plain(spec)},
                 "store": stored(folder / "store.tar.gz"),
-                "study": plain(read_study(folder / "study.yaml")),
+                "study": {**plain(read_study(folder / "study.yaml")), "folder": ""},
             },
             allow_nan=False,
         )

@@ -62,6 +62,13 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         server.wait(60)
 
 
+def link(home: Path, path: str) -> str:
+    """A link to a page, which lets one browser in, once."""
+    command = [sys.executable, "-m", "animalcat", "token", "link", "--data", str(home), "--json"]
+    done = subprocess.run([*command, "--path", path], capture_output=True, text=True, check=True)
+    return str(json.loads(done.stdout)["link"])
+
+
 def made(client: Client, folder: Path) -> Session:
     """A session on a small battery."""
     battery = client.import_battery(folder, "small")
@@ -132,9 +139,7 @@ def test_an_arena_is_played_by_touch(facts: dict[str, Any]) -> None:
         page = opened()
         page.size(390, 844, phone=True)
         page.fingers()
-        page.open(facts["web"])
-        page.wait("location.pathname === '/'")
-        page.open(facts["web"].partition("/enter")[0] + "/batteries/touched/arenas/open-1/play")
+        page.open(link(facts["home"], "/batteries/touched/arenas/open-1/play"))
         page.wait("document.getElementById('note').textContent.includes('Press an arrow')")
         same = (
             "((old) => (window.__seen = document.getElementById('camera').toDataURL()) === old)"
