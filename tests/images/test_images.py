@@ -148,7 +148,7 @@ def test_an_agent_plays_with_the_service(
         known = {"ANIMALCAT_CA": ca}
         options = ""
         if store == "postgresql":
-            line = said("animalcat token create --role operator")
+            line = said("animalcat token create --role administrator")
             known["ANIMALCAT_TOKEN"] = made.run("service", line)
             said(f"animalcat session list {SERVER}")
             options = f" {SERVER}"
