@@ -130,6 +130,8 @@ def build(argv: list[str]) -> typer.Typer:
 
 def main() -> None:
     """Run the command line."""
+    if _completes():  # shells take a line for each word, and rich would break what is said of it
+        os.environ["COLUMNS"] = "10000"
     try:
         with nullcontext() if _completes() else spinner("loading animalcat"):  # imports take long
             app = build(_words())

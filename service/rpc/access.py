@@ -18,7 +18,7 @@ from animalcat.service import calls
 from animalcat.service.access.audit import Audit
 from animalcat.service.access.gate import Gate
 from animalcat.service.access.rules import UNKNOWN
-from animalcat.service.errors import ServiceError
+from animalcat.service.errors import Code, ServiceError
 from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.audit import AuditFilter, AuditLog
@@ -101,7 +101,12 @@ class AccessCalls(access_pb2_grpc.AccessServicer):
         self, request: access_pb2.ListAuditRequest, context: Any
     ) -> access_pb2.ListAuditResponse:
         """List who did what, newest first."""
-        since = request.since.ToDatetime(UTC) if request.HasField("since") else None
+        try:
+            since = request.since.ToDatetime(UTC) if request.HasField("since") else None
+        except (ValueError, OverflowError) as error:
+            raise ServiceError(
+                Code.INVALID_REQUEST, f"since: {error}; give a time of the years 1 to 9999"
+            ) from error
         wanted = AuditFilter(request.subject, request.action, request.object, since)
         page = paging.stored(request)
         lines = await self._audit.lines(lambda: self._log.lines(wanted, page))

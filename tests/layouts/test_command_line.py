@@ -244,6 +244,7 @@ def test_the_real_entrants_come_out_in_the_order_of_figure_9(
     result = run(
         "fit",
         "aaio",
+        *("--variant", "figure-9"),
         *("--battery", data_dir / "animal-ai-competition"),
         *("--outcomes", tmp_path / "outcomes.csv"),
         *("--pass-marks", aaio / "pass_marks.csv"),

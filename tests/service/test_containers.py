@@ -56,7 +56,7 @@ def test_commands_beside_a_server_with_postgresql(tmp_path: Path) -> None:
     lines = (DOCKER / "README.md").read_text().splitlines()
     variables, listing = [line for line in lines if "ANIMALCAT_TOKEN=" in line][-2:]
     assert variables == "export ANIMALCAT_CA=sha256:... ANIMALCAT_TOKEN=acat_..."
-    (making,) = [line for line in lines if "--role operator" in line]
+    (making,) = [line for line in lines if "--role administrator" in line]
 
     def run(line: str, **more: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", *line[line.index("animalcat ") :].split()]
