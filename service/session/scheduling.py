@@ -332,14 +332,8 @@ class Schedule:
                 return None
         decision = evidence.counted_on(decision)
         seen_before = evidence.seen_before(number, decision)
-        episode = Episode(
-            session.id,
-            number,
-            evidence.tries(number),
-            decision,
-            link.process,
-            seen=seen_before,
-        )
+        tries = evidence.tries(number)
+        episode = Episode(session.id, number, tries, decision, link.process, seen=seen_before)
         with span("store decision"):
             await asyncio.to_thread(self._parts.store.open_episode, episode, known, session.misfit)
         evidence.begin(episode)

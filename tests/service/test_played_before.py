@@ -70,6 +70,7 @@ async def test_all_routes_know_what_was_played_before(start: Start, tmp_path: Pa
         await service.settled(session, "WAITING", asyncio.sleep)
         for number in range(1, EPISODES - 1):
             await played(service, session, number, last=False)
+        await service.settled(session, "WAITING", asyncio.sleep)  # what was begun last is over too
         before = await service.list_episodes(session)
     async with start(tmp_path) as service:
         for number in range(EPISODES - 1, EPISODES + 1):
