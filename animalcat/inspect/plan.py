@@ -311,6 +311,12 @@ def _covered(
 
     A demand that only some samples lack is not made up, also where the layout has a rule for that.
     """
+    if layout.counted:
+        name = layout.feature_names[layout.counted[0]]
+        raise PlanError(
+            f"layout {layout.name} counts by {name!r} what was played before, and samples have no "
+            "order in which a model could learn; give a layout or a variant without it"
+        )
     named = {one.name: one for k, one in enumerate(layout.features) if k not in layout.taught}
     asked = [name for name in named if name != _trials(layout)]
     here = [name for name in asked if name in frame]

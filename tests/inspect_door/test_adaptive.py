@@ -645,6 +645,8 @@ def test_ids_that_are_there_twice_and_tasks_without_samples_are_refused() -> Non
         adaptive(Task(dataset=samples(2)), LAYOUT)
     with pytest.raises(PlanError, match="chooses its samples itself"):
         adaptive(chosen(), LAYOUT)
+    with pytest.raises(PlanError, match="counts by 'round' what was played before"):
+        adaptive(of(wayLength=[3], round=[0]), load_layout("aaio", "people"))
 
 
 def test_one_sample_is_enough_to_run(tmp_path: Path) -> None:
