@@ -46,6 +46,21 @@ def test_the_page_keeps_one_row_for_each_check() -> None:
     assert records(page) == kept
 
 
+def test_a_check_may_be_due_and_may_not_have_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(checks, "PAGE", tmp_path / "checks.md")
+    old = Record("2026-01-01", PASSED, "1:00", "0123456789ab")
+    checks.PAGE.write_text(with_record("", "arenas", old))
+    assert checks.main([]) == 0
+    assert "arenas       due" in capsys.readouterr().out
+    failed = dataclasses.replace(old, result="failed")
+    checks.PAGE.write_text(with_record(checks.PAGE.read_text(), "unity", failed))
+    assert checks.main([]) == 1
+    assert "failed: unity; python -m tests.checks unity" in capsys.readouterr().err
+    assert "python -m tests.checks\n" in (checks.ROOT / ".ci" / "run").read_text()
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_what_a_check_covers_is_there(check: Check) -> None:
     """Files, and not links to folders, behind which git sees none."""
