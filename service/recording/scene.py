@@ -33,7 +33,6 @@ Mesh: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.uint32]]
 
 BODY: Final = 0.5
 """Radius of the agent's body in metres."""
-UPRIGHT: Final[Quaternion] = (0.0, 0.0, 0.0, 1.0)
 _FACES: Final = 24
 """Sides of the polygon that stands for a tunnel's round wall."""
 _THIN: Final = 0.96

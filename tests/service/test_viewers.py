@@ -1,21 +1,17 @@
-"""Recorded episodes as files for Foxglove, read back by the library of its format."""
+"""Recorded episodes moment by moment, and as files for a viewer."""
 
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import sys
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from mcap.reader import make_reader
-from mcap_protobuf.decoder import DecoderFactory
-from PIL import Image
+from mcap.writer import Writer
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
@@ -24,9 +20,21 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
 from animalcat.installing import install
 from animalcat.protocol import PROTOCOL
-from animalcat.service.recording import EpisodeRecorder, camera_images, read_episode
-from animalcat.service.recording.foxglove_file import foxglove_bytes
-from animalcat.service.recording.scene import mesh_of, moments
+from animalcat.service.recording import (
+    EpisodeRecorder,
+    Recording,
+    camera_images,
+    read_episode,
+)
+from animalcat.service.recording.about import labels, who
+from animalcat.service.recording.scene import (
+    Moment,
+    course,
+    happened,
+    mesh_of,
+    moments,
+    ray_ends,
+)
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
@@ -91,75 +99,57 @@ def export(path: Path, *words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def decoded(content: bytes) -> dict[str, list[Any]]:
-    """Messages by topic, each with its time in seconds."""
-    found: defaultdict[str, list[Any]] = defaultdict(list)
-    reader = make_reader(io.BytesIO(content), decoder_factories=[DecoderFactory()])
-    for _, channel, message in reader.iter_messages():
-        if channel.message_encoding == "json":
-            found[channel.topic].append((message.log_time / 1e9, json.loads(message.data)))
-    for _, channel, message, value in make_reader(
-        io.BytesIO(content), decoder_factories=[DecoderFactory()]
-    ).iter_decoded_messages(topics=["/camera", "/scene", "/tf", "/rays", "/log"]):
-        found[channel.topic].append((message.log_time / 1e9, value))
-    return found
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[Moment], Any]]:
+    """What Rerun's writer was given; Rerun itself is not installed here."""
+    calls: list[tuple[list[Moment], Any]] = []
+
+    def write(recording: Recording, resolution: int, backend: str, nodes: Any) -> bytes:
+        calls.append((list(moments(recording, resolution, backend)), nodes))
+        return b"rrd"
+
+    monkeypatch.setattr("animalcat.service.recording.rerun_file.rerun_bytes", write)
+    return calls
 
 
-def test_foxglove_is_given_image_scene_rays_and_numbers(recording: Path, tmp_path: Path) -> None:
-    code, out, said = export(recording, "--format", "foxglove", "-o", str(tmp_path), "--json")
-    assert (code, said) == (0, "")
+def test_moments_have_image_scene_rays_and_numbers(
+    recording: Path, tmp_path: Path, written: list[tuple[list[Moment], Any]]
+) -> None:
+    code, out, _ = export(recording, "--format", "rerun", "-o", str(tmp_path), "--json")
+    assert code == 0
     (row,) = json.loads(out)
-    assert Path(row["file"]) == tmp_path / "odd ü name.foxglove.mcap"
-    there, episode = decoded(Path(row["file"]).read_bytes()), read_episode(recording)
+    assert Path(row["file"]) == tmp_path / "odd ü name.rrd"
+    ((there, nodes),), episode = written, read_episode(recording)
+    assert nodes is None  # a file alone knows of no posterior
     steps = len(episode.steps)
     assert row["steps"] == steps - 1
-    for topic in ("/camera", "/tf", "/rays", "/step"):
-        assert len(there[topic]) == steps
-    np.testing.assert_allclose([t for t, _ in there["/tf"]], 0.06 * np.arange(steps), atol=1e-6)
+    np.testing.assert_allclose([one.seconds for one in there], 0.06 * np.arange(steps), atol=1e-6)
 
-    images = list(camera_images(episode, 84))
-    for (_, message), image in zip(there["/camera"], images, strict=True):
-        np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(message.data))), image)
-    for (_, told), step in zip(there["/step"], episode.steps, strict=True):
-        assert (told["reward"], told["health"]) == (step.reward, step.observation.health)
-    assert there["/step"][1][1]["words"] == "forward"
-    assert there["/step"][-1][1]["return"] == pytest.approx(episode.footer.episode_return)  # type: ignore[union-attr]
-    for (_, frame), step in zip(there["/tf"], episode.steps, strict=True):
+    images = camera_images(episode, 84)
+    for moment, image, step in zip(there, images, episode.steps, strict=True):
+        np.testing.assert_array_equal(moment.image, image)
+        assert (moment.reward, moment.health) == (step.reward, step.observation.health)
         x, y, z = step.observation.position
-        place = frame.translation
-        assert (place.x, place.y, place.z) == pytest.approx((x, z, y))
-    assert frame.rotation.z == pytest.approx(np.sin(np.pi / 4))  # it walks north
+        assert moment.place == pytest.approx((x, z, y))
+    assert there[-1].total == pytest.approx(episode.footer.episode_return)  # type: ignore[union-attr]
+    assert there[-1].heading == pytest.approx(90)  # it walks north
+    np.testing.assert_allclose(course(episode), [one.place for one in there])
     # The agent walks towards a goal of 1 m: the middle ray gets as much shorter as it goes.
-    (_, first), (_, later) = there["/rays"][0], there["/rays"][5]
-    assert len(first.ranges) == 5
-    went = there["/tf"][5][1].translation.y - there["/tf"][0][1].translation.y
-    assert first.ranges[2] - later.ranges[2] == pytest.approx(went, abs=1e-3)
-    assert first.ranges[2] == pytest.approx(2.0, abs=0.1)
-    lines = [message.message for _, message in there["/log"]]
+    first, later = there[0], there[5]
+    assert len(first.rays) == 5
+    went = later.place[1] - first.place[1]
+    assert first.rays[2].metres - later.rays[2].metres == pytest.approx(went, abs=1e-3)
+    assert first.rays[2].metres == pytest.approx(2.0, abs=0.1)
+    assert first.place[1] + first.rays[2].metres == pytest.approx(ray_ends(first)[2][1])
+    lines = [line for moment in there for line in happened(moment)]
     assert lines[0] == "the agent remarks: a goal!"
     assert "reward +0.99" in " ".join(lines)
-    assert there["/about"][0][1]["who"].startswith("päiväkoti 🐈 on a | `strange`")
-    assert "/posterior" not in there  # a file alone knows of none
+    assert who(episode.header).startswith("päiväkoti 🐈 on a | `strange`")
 
-    entities = {one.id: one for _, scene in there["/scene"] for one in scene.entities}
-    things = {
-        name: entity.metadata[0].value
-        for name, entity in entities.items()
-        if name.startswith("thing")
-    }
-    assert sorted(things.values()).count("goodGoalMulti") == 2
-    deleted = [one.id for _, scene in there["/scene"] for one in scene.deletions]
-    assert [things[name] for name in deleted] == ["goodGoalMulti"]
-    assert len(entities["course"].lines[0].points) == steps
-    assert sum(len(one.triangles) for one in entities.values()) == 2  # the ramp and the tunnel
-    assert decoded(foxglove_bytes(episode)).keys() == there.keys()
-
-
-def test_the_posterior_of_the_session_comes_along() -> None:
-    nodes = {"visualAbility": {"mean": 1.0, "sd": 0.5, "hdi": [0.2, 1.8], "unit": "m"}}
-    there = decoded(foxglove_bytes(read_episode(RECORDING), nodes=nodes))
-    told = {"mean": 1.0, "sd": 0.5, "low": 0.2, "high": 1.8, "unit": "m"}
-    assert there["/posterior"] == [(0.0, {"visualAbility": told})]
+    things = {thing.number: thing for moment in there for thing in moment.changed}
+    assert [thing.tag for thing in things.values()].count("goodGoalMulti") == 2
+    deleted = [number for moment in there for number in moment.gone]
+    assert [things[number].tag for number in deleted] == ["goodGoalMulti"]
 
 
 def test_things_are_where_the_simulator_has_them(recording: Path) -> None:
@@ -181,12 +171,12 @@ def test_things_are_where_the_simulator_has_them(recording: Path) -> None:
 
 
 def test_what_cannot_be_exported_is_said_and_leaves_nothing(
-    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recording: Path, tmp_path: Path, written: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
 
     def refused(path: Path, *words: str) -> str:
-        code, printed, said = export(path, "--format", "foxglove", "-o", str(out), *words)
+        code, printed, said = export(path, "--format", "rerun", "-o", str(out), *words)
         assert (code, printed) == (2, "")
         assert not out.exists()
         return said
@@ -203,7 +193,10 @@ def test_what_cannot_be_exported_is_said_and_leaves_nothing(
     assert "No such file" in refused(tmp_path / "none.mcap")
     assert "--name goes with --format minari" in refused(recording, "--name", "x")
     foreign = tmp_path / "foreign.mcap"
-    foreign.write_bytes(foxglove_bytes(read_episode(RECORDING)))
+    with foreign.open("wb") as stream:
+        other = Writer(stream)
+        other.start()
+        other.finish()
     assert "foreign.mcap: not a recording" in refused(foreign)
     assert "there is no backend 'moon'" in refused(recording, "--backend", "moon")
     with monkeypatch.context() as patch:
@@ -217,39 +210,35 @@ def test_what_cannot_be_exported_is_said_and_leaves_nothing(
     EpisodeRecorder(tmp_path / "empty.mcap", read_episode(RECORDING).header).close()
     assert "empty.mcap: no step is recorded" in refused(tmp_path / "empty.mcap")
 
-    own = tmp_path / "own.mcap"
-    own.write_bytes(before := RECORDING.read_bytes())
-    code, _, said = export(own, "--format", "foxglove", "-o", str(own))
-    assert (code, "is the recording itself" in said) == (2, True)
-    assert own.read_bytes() == before
-
     out.mkdir()
-    (out / "odd ü name.foxglove.mcap").write_bytes(b"what was there")
+    (out / "odd ü name.rrd").write_bytes(b"what was there")
 
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        code, _, said = export(recording, "--format", "foxglove", "-o", str(out))
+        code, _, said = export(recording, "--format", "rerun", "-o", str(out))
     assert (code, "No space left" in said) == (2, True)
     assert [one.read_bytes() for one in out.iterdir()] == [b"what was there"]
-    monkeypatch.setitem(sys.modules, "foxglove_schemas_protobuf", None)
-    for name in [one for one in sys.modules if one.startswith("foxglove_schemas_protobuf.")]:
-        monkeypatch.delitem(sys.modules, name)
-    code, _, said = export(recording, "--format", "foxglove", "-o", str(out))
-    assert (code, install("foxglove") in said) == (3, True)
+
+
+def test_a_missing_viewer_is_named_with_its_extra(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    code, _, said = export(recording, "--format", "rerun", "-o", str(tmp_path))
+    assert (code, install("rerun") in said) == (3, True)
 
 
 def test_a_damaged_recording_is_exported_as_far_as_it_is_right(
-    recording: Path, tmp_path: Path
+    recording: Path, tmp_path: Path, written: list[Any]
 ) -> None:
     data = bytearray(recording.read_bytes())
     data[-40] ^= 1  # the summary's sum
     bad = tmp_path / "bad.mcap"
     bad.write_bytes(data)
-    file = tmp_path / "out.mcap"
-    code, _, said = export(bad, "--format", "foxglove", "-o", str(file))
+    code, _, said = export(bad, "--format", "rerun", "-o", str(tmp_path / "out.rrd"))
     assert code == 1
     assert "bad.mcap is damaged" in said
-    assert decoded(file.read_bytes())["/about"][0][1]["labels"] == ["damaged recording"]
+    assert labels(read_episode(bad), anew=False) == ["damaged recording"]

@@ -210,12 +210,12 @@ def export(
         ),
     ] = "",
     form: Annotated[
-        Literal["minari", "rerun", "foxglove"],
+        Literal["minari", "rerun"],
         typer.Option(
             "--format",
-            help="minari is a dataset that `minari.load_dataset` opens. rerun and foxglove are "
-            "files for these viewers, one an episode: image, arena, agent, rays, rewards, health, "
-            "and the posterior of the session.",
+            help="minari is a dataset that `minari.load_dataset` opens. rerun is a file for "
+            "this viewer, one an episode: image, arena, agent, rays, rewards, health, and the "
+            "posterior of the session.",
         ),
     ] = "minari",
     name: Annotated[
@@ -233,7 +233,7 @@ def export(
             "-o",
             metavar="FOLDER|FILE",
             help="With minari: the folder of datasets, which MINARI_DATASETS_PATH names to Minari. "
-            "Else the folder of the files, or of one episode the file, .rrd or .mcap.",
+            "Else the folder of the files, or of one episode the .rrd file.",
             show_default="Minari's own folder; else this one",
         ),
     ] = None,
@@ -243,8 +243,7 @@ def export(
             metavar="PIXELS",
             min=4,
             max=512,
-            help="With rerun and foxglove: how long the sides of images are that were not "
-            "recorded.",
+            help="With rerun: how long the sides of images are that were not recorded.",
         ),
     ] = 84,
     backend: Backend = "",

@@ -92,8 +92,6 @@ def export_for_viewer(
                 tell(f"exporting {source.label}", number, len(sources))
                 folder = output or Path()
                 path = folder if alone else folder / f"{_stem(source)}{suffix}"
-                if _same(path, what):
-                    fail(f"{path} is the recording itself; choose another --output")
                 try:
                     content = write(source.recording, resolution, backend, nodes)
                 except ValueError as error:
@@ -152,9 +150,3 @@ def _stem(source: Source) -> str:
     """What to call a recording's file: the session with number and attempt, or the file's name."""
     label = source.label
     return Path(label).stem if label.endswith(".mcap") else label.replace("/", "-")
-
-
-def _same(path: Path, what: str) -> bool:
-    """Whether a file is the recording that is read."""
-    there = Path(what)
-    return path.exists() and there.is_file() and path.samefile(there)
