@@ -15,7 +15,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env speakers-env docs-env docs openenv-env openenv-wheel openenv-check pymc6 packages dist doors-newest references paper lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env speakers-env docs-env docs openenv-env openenv-wheel openenv-check pymc6 packages dist doors-newest references lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up what a user needs, and run the main job end to end"
@@ -39,7 +39,6 @@ help:
 	@echo "make dist   build what is published, and try it"
 	@echo "make doors-newest   try the doors with the newest inspect_ai, MCP and OpenEnv"
 	@echo "make references   train and measure the agents that others are compared with"
-	@echo "make paper   draw the figures of the paper's draft"
 	@echo "make readings   measure again the batteries whose meta-features come with the project"
 	@echo "make lint | types | proto | proto-check | proto-image | bench | lock | clean"
 
@@ -253,10 +252,6 @@ references: $(STAMP) sb3-env
 	  $(CLIENTS)/sb3/bin/python docs/examples/training/train.py references/ppo-$$family --family $$family --steps 50000,100000 && \
 	  cp references/ppo-$$family/$$steps.npz animalcat/references/ppo-$$family.npz || exit 1; done
 	$(BIN)/python -m benchmarks.references --folder references
-
-# The figures of the paper's draft, of what was measured and is kept.
-paper: $(STAMP)
-	$(BIN)/python docs/paper/figures.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Pictures of `docs/research/adaptive.md` from the results that `benchmarks/adaptive.py` keeps."""
+"""The picture of docs/research/adaptive.md, by the results that `benchmarks/adaptive.py` keeps."""
 
 from __future__ import annotations
 
@@ -19,25 +19,21 @@ NAMES: Final = {"variance": "default policy", "random order": "random"}
 COLOURS: Final = {"variance": "#1f6fb2", "random order": "#8a8a8a"}
 
 
-def draw(folder: Path = PICTURES, results: Path = RESULTS) -> list[Path]:
-    """Draw what there are results for.
+def draw(folder: Path = PICTURES, results: Path = RESULTS) -> Path:
+    """Draw how the standard deviation falls with episodes.
 
     Args:
         folder: Where pictures go.
         results: Where results are.
 
     Returns:
-        The pictures.
+        The picture.
     """
-    made: list[Path] = []
-    for name, painter in (("precision", _precision), ("misfit", _misfit)):
-        source = results / f"{name}.json"
-        if source.is_file():
-            figure = Figure(figsize=(6.4, 3.6), layout="constrained")
-            painter(figure.add_subplot(), json.loads(source.read_text("utf-8")))
-            made.append(folder / f"adaptive-{name}.png")
-            figure.savefig(made[-1], dpi=110)
-    return made
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    _precision(figure.add_subplot(), json.loads((results / "precision.json").read_text("utf-8")))
+    picture = folder / "adaptive-precision.png"
+    figure.savefig(picture, dpi=110)
+    return picture
 
 
 def _precision(axes: Axes, report: dict[str, Any]) -> None:
@@ -55,14 +51,6 @@ def _precision(axes: Axes, report: dict[str, Any]) -> None:
     _legend(axes)
 
 
-def _misfit(axes: Axes, report: dict[str, Any]) -> None:
-    for curve in report["curves"]:
-        _line(axes, curve, np.array(curve["brier"]))
-    axes.set(xlabel="episodes", ylabel="expected Brier score, held out")
-    axes.set_title(f"The 30 agents of Burden et al., {report['rounds']} sessions each", fontsize=10)
-    _legend(axes)
-
-
 def _line(axes: Axes, curve: dict[str, Any], values: npt.NDArray[np.float64]) -> None:
     colour = COLOURS[curve["policy"]]
     episodes: list[float] = curve["episodes"]
@@ -75,5 +63,4 @@ def _legend(axes: Axes) -> None:
 
 
 if __name__ == "__main__":
-    for picture in draw():
-        print(picture)
+    print(draw())
