@@ -94,12 +94,7 @@ def test_an_option_that_would_be_without_effect_is_refused(
 
 
 def test_an_agent_on_ray_knows_the_server_as_the_command_does() -> None:
-    own = {
-        "ANIMALCAT_CA": "sha256:00",
-        "ANIMALCAT_CERTIFICATE": "/shared/caller.pem",
-        "ANIMALCAT_KEY": "/shared/caller.key",
-        "ANIMALCAT_DIRECT_NETWORKS": "10.0.0.0/8",
-    }
+    own = {"ANIMALCAT_CA": "sha256:00", "ANIMALCAT_DIRECT_NETWORKS": "10.0.0.0/8"}
     others = {"ANIMALCAT_TOKEN": "an operator's", "ANIMALCAT_STORE": "postgresql://", "HOME": "/"}
     assert passed(own | others) == own
 

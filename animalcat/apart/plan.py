@@ -33,8 +33,6 @@ _COMPILED: Final = "compiled"
 """Part of the cache in which numba keeps what it compiles of our own agents."""
 _SECRETS: Final = (
     "TOKEN",
-    "CERTIFICATE",
-    "KEY",
     "HOME",
     "POSTGRES_URL",
     "DATABASE_URL",

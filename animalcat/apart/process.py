@@ -30,7 +30,7 @@ from animalcat.apart.plan import (
 )
 from animalcat.apart.view import beside, holds
 from animalcat.client import AsyncClient, Client
-from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN, is_local
+from animalcat.client.credentials import CA, TOKEN, is_local
 from animalcat.codes import BAD_INPUT, UNREACHABLE
 from animalcat.envs.agents import AgentLoadError
 from animalcat.envs.agents.limits import check_observation
@@ -189,10 +189,9 @@ class AgentProcess:
         command += ["--same-agent"] if bounds.same_agent else []
         variables = {TOKEN: ticket.text}
         files, folders = list[str](), list[str]()
-        if door is None:  # a server elsewhere may ask for a certificate, too
-            named = [name for name in (CA, CERTIFICATE, KEY) if name in os.environ]
-            variables |= {name: os.environ[name] for name in named}
-            files = [path for path in variables.values() if os.path.isfile(path)]
+        if door is None and CA in os.environ:  # a server elsewhere may speak TLS
+            variables[CA] = os.environ[CA]
+            files = [path for path in (os.environ[CA],) if os.path.isfile(path)]
         variables |= named_variables(bounds.variables, os.environ)
         if apart:
             plan = _plan(read, bounds, network, door, ticket.folder, files, variables, notes)

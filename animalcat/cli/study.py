@@ -44,8 +44,6 @@ Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Listen at this addre
 Port = Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="Port; 0: any free one.")]
 _URL = "The public address, where a proxy that speaks HTTPS stands before it."
 Url = Annotated[str, typer.Option(metavar="URL", help=_URL)]
-_PROXIES = "Networks of proxies whose X-Forwarded headers are believed, as 10.0.0.0/8."
-Proxies = Annotated[str, typer.Option(metavar="NETWORKS", help=_PROXIES)]
 Name = Annotated[str, typer.Argument(metavar="STUDY", help="The study's id.")]
 
 
@@ -125,7 +123,6 @@ def run(
     host: Host = "127.0.0.1",
     port: Port = 0,
     url: Url = "",
-    proxies: Proxies = "",
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
@@ -163,7 +160,7 @@ def run(
             with client_for(None, home) as client:
                 _have_batteries(client, study)
                 at = (host, port)
-                if not client.run(run_study(client.aio, study, home, ready, at, url, proxies)):
+                if not client.run(run_study(client.aio, study, home, ready, at, url)):
                     return
                 typer.echo("the server is gone; the study goes on with another one", err=True)
                 await_server(home, SERVER_SECONDS)

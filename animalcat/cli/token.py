@@ -10,21 +10,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from animalcat import names
-from animalcat.cli.shared.output import fail, print_rows, wrote
+from animalcat.cli.shared.output import fail, print_rows
 from animalcat.cli.shared.remote import AsJson, Data, data_folder, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.service.access.callers import Role
-from animalcat.service.access.certificates import (
-    CertificateError,
-    client_certificate,
-    clients_authority,
-)
 from animalcat.service.access.tokens import USUAL_DAYS, Quota, Token, TokenError, Tokens
 
 app = typer.Typer(
@@ -262,50 +256,11 @@ def link(
     typer.echo(json.dumps({"link": made}) if as_json else made)
 
 
-@app.command()
-def certificate(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Whose it is; also the name of the files.")
-    ],
-    output: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where to write the certificate and its key.")
-    ] = Path(),
-    data: Data = None,
-    as_json: AsJson = False,
-) -> None:
-    """Make a certificate for a caller, for a server with mutual TLS.
-
-    The server takes it when it is started with --client-ca and the file that is named. A token is
-    needed as well.
-    """
-    with _errors():
-        issued = client_certificate(
-            data_folder(data), names.check_component(name, "name of a certificate"), output
-        )
-        authority = clients_authority(data_folder(data)).certificate
-    if as_json:
-        row = {
-            "certificate": str(issued.certificate),
-            "key": str(issued.key),
-            "client_ca": str(authority),
-            "fingerprint": issued.fingerprint,
-        }
-        typer.echo(json.dumps(row, indent=2))
-        return
-    wrote("certificate", issued.certificate)
-    wrote("private key", issued.key)
-    typer.echo(f"start the server with: --client-ca {authority}", err=True)
-    typer.echo(
-        f"the caller sets: ANIMALCAT_CERTIFICATE={issued.certificate} ANIMALCAT_KEY={issued.key}",
-        err=True,
-    )
-
-
 @contextmanager
 def _errors() -> Generator[None]:
     try:
         yield
-    except (TokenError, CertificateError, names.BadNameError) as error:
+    except (TokenError, names.BadNameError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")

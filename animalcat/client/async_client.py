@@ -111,8 +111,6 @@ from animalcat.words import FORMATS
 
 SessionLike: TypeAlias = str | Session
 """A session, its id or its resource name."""
-CertificateFiles: TypeAlias = tuple[str | os.PathLike[str], str | os.PathLike[str]]
-"""The file of a certificate and that of its private key."""
 OnProgress: TypeAlias = Callable[[Operation], None]
 """Called with an operation whenever it has progressed."""
 Recorded: TypeAlias = EpisodeHeader | RecordedStep | EpisodeFooter
@@ -138,7 +136,6 @@ def aconnect(
     *,
     token: str | None = None,
     ca: str | os.PathLike[str] | None = None,
-    certificate: CertificateFiles | None = None,
     wait_seconds: float = 0.0,
 ) -> PendingConnection:
     """Connect to a server from asynchronous code.
@@ -159,15 +156,13 @@ def aconnect(
         ca: How to verify a server that speaks TLS: a file with its certificate, or the fingerprint
             "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates that this
             machine trusts.
-        certificate: Files of your own certificate and its key, if the server asks for one. None:
-            `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
         wait_seconds: How long to wait for a server that is still starting.
 
     Raises:
         AnimalcatError: The address is malformed, or (when awaited) no animalcat server answers
             there.
     """
-    shown = credentials(token, ca, certificate)
+    shown = credentials(token, ca)
     return PendingConnection(checked_address(address), wait_seconds, shown)
 
 

@@ -11,7 +11,6 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from animalcat.client.async_client import (
     AsyncClient,
-    CertificateFiles,
     PendingConnection,
     SessionLike,
     aconnect,
@@ -33,7 +32,6 @@ def connect(
     *,
     token: str | None = None,
     ca: str | os.PathLike[str] | None = None,
-    certificate: CertificateFiles | None = None,
     wait_seconds: float = 0.0,
 ) -> Client:
     """Connect to a server.
@@ -50,14 +48,12 @@ def connect(
         ca: How to verify a server that speaks TLS: a file with its certificate, or the fingerprint
             "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates that this
             machine trusts.
-        certificate: Files of your own certificate and its key, if the server asks for one. None:
-            `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
         wait_seconds: How long to wait for a server that is still starting.
 
     Raises:
         AnimalcatError: The address is malformed, or no animalcat server answers there.
     """
-    return Client(address, token=token, ca=ca, certificate=certificate, wait_seconds=wait_seconds)
+    return Client(address, token=token, ca=ca, wait_seconds=wait_seconds)
 
 
 def _blocking(
@@ -110,7 +106,6 @@ class Client:
         *,
         token: str | None = None,
         ca: str | os.PathLike[str] | None = None,
-        certificate: CertificateFiles | None = None,
         wait_seconds: float = 0.0,
     ) -> None:
         """Connect; see `connect`."""
@@ -119,7 +114,6 @@ class Client:
             address,
             token=token,
             ca=ca,
-            certificate=certificate,
             wait_seconds=wait_seconds,
         )
         self._open: tuple[PrivateLoop, AsyncClient] | None = None

@@ -291,8 +291,7 @@ def _unreachable(address: str, details: str) -> str:
         )
     if "handshake" in details.lower() or "SSL" in details or "TSI" in details:
         return (
-            f"no TLS connection to {address} could be made: either the server there does not speak "
-            "TLS, or it asks for a certificate of yours (ANIMALCAT_CERTIFICATE and ANIMALCAT_KEY) "
+            f"no TLS connection to {address} could be made: the server there does not speak TLS "
             f"({details[:200]})"
         )
     return (

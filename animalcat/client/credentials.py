@@ -1,4 +1,4 @@
-"""What a client shows to a server, and how it knows the server: token, certificates, TLS."""
+"""What a client shows to a server, and how it knows the server: token, certificate, TLS."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ TOKEN: Final = "ANIMALCAT_TOKEN"
 """Environment variable: the token."""
 CA: Final = "ANIMALCAT_CA"
 """Environment variable: how the server's certificate is known."""
-CERTIFICATE: Final = "ANIMALCAT_CERTIFICATE"
-"""Environment variable: file of the client's own certificate, for mutual TLS."""
-KEY: Final = "ANIMALCAT_KEY"
-"""Environment variable: file of that certificate's private key."""
 SYSTEM: Final = "system"
 """Stands for the certificates that this machine trusts anyway."""
 
@@ -39,14 +35,10 @@ class Credentials:
         ca: A file of certificates, PEM, one of which the server has or is signed by; or
             "sha256:..." of the server's own certificate; or "system". Empty: those that this
             machine trusts, and no TLS to a server of this machine.
-        certificate: File of the client's own certificate; empty for none.
-        key: File of that certificate's private key.
     """
 
     token: str = ""
     ca: str = ""
-    certificate: str = ""
-    key: str = ""
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """Return what goes with every call."""
@@ -70,25 +62,15 @@ class Credentials:
             roots = _certificate_of(address, match[1])
         elif self.ca not in ("", SYSTEM):
             roots = _read(self.ca, "ca")
-        if bool(self.certificate) != bool(self.key):
-            raise AnimalcatError("give both a certificate and its key, or neither")
-        key = _read(self.key, "key") if self.key else None
-        chain = _read(self.certificate, "certificate") if self.certificate else None
-        return grpc.ssl_channel_credentials(roots, key, chain)
+        return grpc.ssl_channel_credentials(roots)
 
 
-def credentials(
-    token: str | None = None,
-    ca: str | os.PathLike[str] | None = None,
-    certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
-) -> Credentials:
+def credentials(token: str | None = None, ca: str | os.PathLike[str] | None = None) -> Credentials:
     """Return credentials; what is not given comes from the environment.
 
     Args:
         token: The token, or "@FILE" to read it from a file; None for that of `ANIMALCAT_TOKEN`.
         ca: How to verify the server; None for what `ANIMALCAT_CA` says.
-        certificate: Files of the client's certificate and of its key; None for those of
-            `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
 
     Raises:
         AnimalcatError: The token's file cannot be read, or what it holds is no token.
@@ -99,9 +81,7 @@ def credentials(
     shown = shown.strip()
     if shown and not _TOKEN.fullmatch(shown):
         raise AnimalcatError("the token is not one word of plain characters", "BAD_TOKEN")
-    own = certificate or (os.environ.get(CERTIFICATE, ""), os.environ.get(KEY, ""))
-    known = os.environ.get(CA, "") if ca is None else os.fspath(ca)
-    return Credentials(shown, known, os.fspath(own[0]), os.fspath(own[1]))
+    return Credentials(shown, os.environ.get(CA, "") if ca is None else os.fspath(ca))
 
 
 def is_local(address: str) -> bool:

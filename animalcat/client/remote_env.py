@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium
 
-from animalcat.client.async_client import CertificateFiles, SessionLike
+from animalcat.client.async_client import SessionLike
 from animalcat.client.evaluation import Welcome
 from animalcat.client.remote_episodes import RemoteEpisodes
 from animalcat.envs.agents.fingerprint import AgentFingerprint
@@ -55,7 +55,6 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
         flat_actions: bool = False,
         token: str | None = None,
         ca: str | os.PathLike[str] | None = None,
-        certificate: CertificateFiles | None = None,
         fingerprint: AgentFingerprint | None = None,
         same_agent: bool = False,
     ) -> None:
@@ -70,7 +69,6 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
             flat_actions: Whether actions are Discrete(9) instead of MultiDiscrete([3, 3]).
             token: The access token; see `connect`.
             ca: How to verify the server; see `connect`.
-            certificate: Your own certificate and its key; see `connect`.
             fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: unknown;
                 then only this process can continue a session that has episodes.
             same_agent: Whether to declare that this is the session's agent even if its fingerprint
@@ -87,7 +85,6 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
             agent=agent,
             token=token,
             ca=ca,
-            certificate=certificate,
             fingerprint=fingerprint,
             same_agent=same_agent,
         )

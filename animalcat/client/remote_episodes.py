@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Coroutine
 from typing import Any, Final, NamedTuple, TypeVar
 
-from animalcat.client.async_client import CertificateFiles, SessionLike
+from animalcat.client.async_client import SessionLike
 from animalcat.client.blocking_client import connect
 from animalcat.client.connection import translated_errors
 from animalcat.client.stream import EvaluationStream
@@ -80,7 +80,6 @@ class RemoteEpisodes:
         observation_spec: ObservationSpec | None = None,
         token: str | None = None,
         ca: str | os.PathLike[str] | None = None,
-        certificate: CertificateFiles | None = None,
         fingerprint: AgentFingerprint | None = None,
         same_agent: bool = False,
     ) -> None:
@@ -93,7 +92,6 @@ class RemoteEpisodes:
             observation_spec: What the agent needs to see; None: whatever the session shows.
             token: The access token; see `connect`.
             ca: How to verify the server; see `connect`.
-            certificate: Your own certificate and its key; see `connect`.
             fingerprint: What identifies the agent; None: unknown.
             same_agent: Whether to declare that this is the session's agent even if its fingerprint
                 differs.
@@ -102,7 +100,7 @@ class RemoteEpisodes:
             AnimalcatError: No server answers, or it refuses; the session plays several episodes
                 at once.
         """
-        self._client = connect(address, token=token, ca=ca, certificate=certificate)
+        self._client = connect(address, token=token, ca=ca)
         try:
             channel = self._client.aio.channel
             self._stream = EvaluationStream(

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from animalcat.client import AsyncClient, Client
 from animalcat.client.async_client import (
-    CertificateFiles,
     PendingConnection,
     SessionLike,
     aconnect,
@@ -79,7 +78,6 @@ def connect(
     *,
     token: str | None = None,
     ca: str | os.PathLike[str] | None = None,
-    certificate: CertificateFiles | None = None,
     wait_seconds: float = 0.0,
 ) -> Lab:
     """Connect to a server, to measure there what `local` measures here.
@@ -96,14 +94,12 @@ def connect(
         ca: How the server is known, where it speaks TLS: a file with its certificate, or the
             fingerprint "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates
             that this machine trusts.
-        certificate: Files of your own certificate and its key, where the server asks for one. None:
-            `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
         wait_seconds: How long to wait for a server that is still starting.
 
     Raises:
         AnimalcatError: The address is malformed, or no animalcat server answers there.
     """
-    shown = {"token": token, "ca": ca, "certificate": certificate, "wait_seconds": wait_seconds}
+    shown = {"token": token, "ca": ca, "wait_seconds": wait_seconds}
     return Lab(partial(_reach_server, address, shown), address, option="--server")
 
 

@@ -1,4 +1,4 @@
-"""Makes certificates for TLS: one of the server's own, and those of clients for mutual TLS."""
+"""Makes the certificate by which a server speaks TLS that is given none."""
 
 from __future__ import annotations
 
@@ -57,35 +57,8 @@ def self_signed(data: Path, names: Sequence[str] = ()) -> TlsCertificate:
     own = TlsCertificate(folder / "server.pem", folder / "server.key", "")
     wanted = list(dict.fromkeys([*names, *_own_names()]))
     if not (own.key.exists() and _serves(own.certificate, names)):
-        _make(own, "animalcat server", wanted, issuer=None)
+        _make(own, wanted)
     return own._replace(fingerprint=fingerprint(own.certificate))
-
-
-def client_certificate(data: Path, name: str, folder: Path) -> TlsCertificate:
-    """Make a certificate with which a client proves who it is, signed by the directory's own.
-
-    Args:
-        data: The data directory.
-        name: Whose it is, for people.
-        folder: Where to write it.
-
-    Raises:
-        CertificateError: The package `cryptography` is not installed.
-    """
-    issuer = clients_authority(data)
-    of_client = TlsCertificate(folder / f"{name}.pem", folder / f"{name}.key", "")
-    folder.mkdir(parents=True, exist_ok=True)
-    _make(of_client, name, [], issuer=issuer)
-    return of_client._replace(fingerprint=fingerprint(of_client.certificate))
-
-
-def clients_authority(data: Path) -> TlsCertificate:
-    """Return the certificate that signs those of clients; it is made if need be."""
-    folder = data / FOLDER
-    authority = TlsCertificate(folder / "clients.pem", folder / "clients.key", "")
-    if not (authority.key.exists() and _serves(authority.certificate, ())):
-        _make(authority, "animalcat clients", [], issuer=None)
-    return authority._replace(fingerprint=fingerprint(authority.certificate))
 
 
 def fingerprint(certificate: Path) -> str:
@@ -112,9 +85,7 @@ def _serves(file: Path, names: Sequence[str]) -> bool:
     return all(_name(name) in said for name in names)
 
 
-def _make(
-    files: TlsCertificate, subject: str, names: Sequence[str], issuer: TlsCertificate | None
-) -> None:
+def _make(files: TlsCertificate, names: Sequence[str]) -> None:
     """Make a key and a certificate, and write both."""
     x509 = _x509()
     from cryptography.hazmat.primitives import hashes, serialization
@@ -122,28 +93,21 @@ def _make(
     from cryptography.x509.oid import NameOID
 
     key = ec.generate_private_key(ec.SECP256R1())
-    whose = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject[:64])])
+    whose = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "animalcat server")])
     now = datetime.now(UTC)
-    builder = (
+    signed = (
         x509.CertificateBuilder()
         .subject_name(whose)
+        .issuer_name(whose)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(days=DAYS))
-        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([_name(name) for name in names]), critical=False)
+        .sign(key, hashes.SHA256())
     )
-    if names:
-        said = x509.SubjectAlternativeName([_name(name) for name in names])
-        builder = builder.add_extension(said, critical=False)
-    if issuer is None:
-        signed = builder.issuer_name(whose).sign(key, hashes.SHA256())
-    else:
-        above = x509.load_pem_x509_certificate(issuer.certificate.read_bytes())
-        signer = serialization.load_pem_private_key(issuer.key.read_bytes(), None)
-        assert isinstance(signer, ec.EllipticCurvePrivateKey)
-        signed = builder.issuer_name(above.subject).sign(signer, hashes.SHA256())
-    private_folder(files.key.parent) if issuer is None else None
+    private_folder(files.key.parent)
     write_private(
         files.key,
         key.private_bytes(

@@ -21,8 +21,8 @@ UMASK: Final = 0o077
 """What other users get of new files: nothing."""
 _FILES: Final = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", LOCK_FILE, "requests.jsonl")
 _FOLDERS: Final = (RECORDINGS, CERTIFICATES, BATTERIES, FOLDER, "operations", "servers", "cache")
-_PUBLIC: Final = frozenset({"server.pem", "clients.pem"})
-"""Certificates, which callers are given."""
+_PUBLIC: Final = frozenset({"server.pem"})
+"""The certificate, which callers are given."""
 
 
 class OtherOwnerError(Exception):

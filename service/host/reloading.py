@@ -13,9 +13,7 @@ from animalcat.service.logs import set_level
 
 log = logging.getLogger(__name__)
 
-RELOADED: Final = frozenset(
-    {"log_level", "tls_certificate", "tls_key", "client_ca", "host_names", "config"}
-)
+RELOADED: Final = frozenset({"log_level", "tls_certificate", "tls_key", "host_names", "config"})
 """Settings that hold at once when they are read again; all others wait for a restart."""
 
 

@@ -55,21 +55,21 @@ class Expiry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a server shows of itself, and asks of clients.
+    """What a server shows of itself.
 
     Attributes:
         configuration: The same as gRPC takes it.
         context: The same for browsers.
-        expiries: When its certificate ends, and those that clients' certificates rest on.
+        expiry: When its certificate ends.
     """
 
     configuration: grpc.ServerCertificateConfiguration
     context: ssl.SSLContext
-    expiries: tuple[Expiry, ...]
+    expiry: Expiry
 
 
 def read_identity(settings: Settings) -> Identity | None:
-    """Read certificate, key and authority of the settings, as a whole or not at all.
+    """Read certificate and key of the settings, as a whole or not at all.
 
     Returns:
         What they hold; None for a server without TLS.
@@ -87,19 +87,14 @@ def read_identity(settings: Settings) -> Identity | None:
     else:
         return None
     chain, secret = certificate.read_bytes(), key.read_bytes()
-    authority = None if settings.client_ca is None else settings.client_ca.read_bytes()
-    _check_key(certificate, chain, key, secret)
-    expiries = [Expiry("certificate", str(certificate), _end(certificate, chain))]
-    if settings.client_ca is not None and authority is not None:
-        ends = _end(settings.client_ca, authority)
-        expiries.append(Expiry("certificate", str(settings.client_ca), ends))
-    configuration = grpc.ssl_server_certificate_configuration([(secret, chain)], authority)
+    expiry = Expiry("certificate", str(certificate), _end(certificate, chain))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
-    if authority is not None:
-        context.load_verify_locations(cadata=authority.decode())
-        context.verify_mode = ssl.CERT_REQUIRED
-    return Identity(configuration, context, tuple(expiries))
+    try:
+        context.load_cert_chain(certificate, key)
+    except ssl.SSLError as error:  # as of two files that are changed one by one
+        raise CertificateError(f"{key} is not the private key of {certificate}: {error}") from error
+    configuration = grpc.ssl_server_certificate_configuration([(secret, chain)])
+    return Identity(configuration, context, expiry)
 
 
 class ServerCertificates:
@@ -112,7 +107,6 @@ class ServerCertificates:
             OSError: A file cannot be read.
             CertificateError: What is in them cannot be used.
         """
-        self._settings = settings
         self._identity = read_identity(settings)
         self._fresh = False
 
@@ -121,8 +115,7 @@ class ServerCertificates:
         if self._identity is None:
             return None
         make: Any = grpc.dynamic_ssl_server_credentials
-        asked = self._settings.client_ca is not None
-        return make(self._identity.configuration, self._fetch, require_client_authentication=asked)
+        return make(self._identity.configuration, self._fetch)
 
     def context(self) -> ssl.SSLContext | None:
         """Return what secures the port of browsers, as new as `reload`; None without TLS."""
@@ -149,13 +142,13 @@ class ServerCertificates:
         if self._identity is None:
             return
         identity = read_identity(settings)
-        if identity is None or (settings.client_ca is None) != (self._settings.client_ca is None):
-            raise CertificateError("TLS and --client-ca come and go by a restart alone")
+        if identity is None:
+            raise CertificateError("TLS comes and goes by a restart alone")
         self._identity, self._fresh = identity, True
 
     def expiries(self) -> tuple[Expiry, ...]:
         """Return when what is shown ends."""
-        return () if self._identity is None else self._identity.expiries
+        return () if self._identity is None else (self._identity.expiry,)
 
     def _fetch(self) -> grpc.ServerCertificateConfiguration | None:
         """Return what is new, in a thread of gRPC's that has a new connection; None if nothing."""
@@ -179,7 +172,7 @@ def expiries_of_tokens(tokens: Tokens) -> Iterator[Expiry]:
 def expiries_in(settings: Settings) -> Iterator[Expiry]:
     """Yield what would end of a server with these settings, also while it does not run."""
     own = settings.home / FOLDER / "server.pem" if settings.self_signed else None
-    for file in (own, settings.tls_certificate, settings.client_ca):
+    for file in (own, settings.tls_certificate):
         if file is not None:
             with suppress(OSError, CertificateError):  # a server that starts says so
                 yield Expiry("certificate", str(file), _end(file, file.read_bytes()))
@@ -194,19 +187,3 @@ def _end(path: Path, content: bytes) -> datetime:
         return x509.load_pem_x509_certificate(content).not_valid_after_utc.astimezone(UTC)
     except ValueError as error:
         raise CertificateError(f"{path} holds no certificate in PEM: {error}") from error
-
-
-def _check_key(certificate: Path, chain: bytes, key: Path, secret: bytes) -> None:
-    """Check that a key is that of a certificate, as of two files that are changed one by one."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import serialization
-
-    form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    _end(certificate, chain)
-    shown = x509.load_pem_x509_certificate(chain).public_key().public_bytes(*form)
-    try:
-        held = serialization.load_pem_private_key(secret, None).public_key().public_bytes(*form)
-    except (ValueError, TypeError) as error:
-        raise CertificateError(f"{key} holds no private key in PEM: {error}") from error
-    if shown != held:
-        raise CertificateError(f"{key} is not the private key of {certificate}")

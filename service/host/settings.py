@@ -94,10 +94,10 @@ class Settings(BaseSettings):
     max_battery_bytes: int = Field(default=512 * 1024 * 1024, ge=1)
     """Most bytes of one imported battery."""
     require_token: bool = False
-    """Ask callers of this machine for a token as well. Others need one in any case."""
-    behind_proxy: bool = False
-    """Say that calls come by a proxy: everybody needs a token, also who seems to call from this
-    machine. A server that sees a proxy's headers does so by itself."""
+    """Ask callers of this machine for a token as well. Others need one in any case.
+
+    What a proxy of this machine forwards seems to come from it.
+    """
     self_signed: bool = False
     """Speak TLS with a certificate that the server makes for itself and keeps.
 
@@ -110,9 +110,6 @@ class Settings(BaseSettings):
     """Speak TLS with this certificate (PEM), followed by those that signed it."""
     tls_key: Path | None = None
     """The private key of the certificate."""
-    client_ca: Path | None = None
-    """Mutual TLS: admit only callers with a certificate that one of these signed (`animalcat token
-    certificate` makes them)."""
     oidc_issuer: str = ""
     """Issuer of an identity provider (OpenID Connect) whose tokens are taken beside our own.
 
@@ -184,8 +181,6 @@ class Settings(BaseSettings):
     web_url: str = ""
     """The address under which browsers reach the web pages by way of a proxy, as in
     https://lab.example.org/animalcat."""
-    web_proxies: str = ""
-    """Networks of the proxies whose X-Forwarded headers are believed, for example "10.0.0.0/8"."""
     traces: str = ""
     """Send a trace of each decision to this collector of OpenTelemetry (OTLP over HTTP), for
     example http://localhost:4318."""
@@ -244,7 +239,7 @@ class Settings(BaseSettings):
     """Networks, for example "10.0.0.0/8", in which frames may go between the workers of a cluster
     and agents without encryption. Agents need the same variable."""
 
-    @field_validator("direct_networks", "web_proxies")
+    @field_validator("direct_networks")
     @classmethod
     def _are_networks(cls, value: str, info: ValidationInfo) -> str:
         parse_networks(value, f"{PREFIX}{str(info.field_name).upper()}")
@@ -300,12 +295,7 @@ class Settings(BaseSettings):
     @property
     def open_to_machine(self) -> bool:
         """Whether callers of this machine need no token."""
-        return is_loopback(self.host) and not (self.require_token or self.behind_proxy)
-
-    @property
-    def plays_directly(self) -> bool:
-        """Whether agents of this machine may play with workers: not where a proxy seems to be."""
-        return self.direct and not self.behind_proxy
+        return is_loopback(self.host) and not self.require_token
 
     @property
     def address(self) -> str:
@@ -422,5 +412,3 @@ def check_tls(settings: Settings) -> None:
         raise ExposureError("give either --self-signed or a certificate of your own, not both")
     if settings.web:
         check_exposure(settings.web_at[0], credentials=settings.tls)
-    if settings.client_ca is not None and not settings.tls:
-        raise ExposureError("--client-ca goes with --self-signed or --tls-certificate")

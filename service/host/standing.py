@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Final
 
 from animalcat.protocol import version
-from animalcat.service.access.forwarded import OpenDoor
 from animalcat.service.access.tokens import Tokens
 from animalcat.service.host.readiness import Readiness
 from animalcat.service.host.serving import Expiry, expiries_of_tokens
@@ -33,7 +32,6 @@ class Standing:
         readiness: Whether it takes work.
         memory: The memory that it shares with its simulators and fits.
         certificates: Returns when those that it shows end.
-        door: Whether it asks callers of its machine for tokens.
     """
 
     def __init__(
@@ -56,7 +54,6 @@ class Standing:
         self.readiness = readiness
         self.memory = Memory()
         self.certificates: Callable[[], tuple[Expiry, ...]] = lambda: ()
-        self.door = OpenDoor(settings.open_to_machine)
         self._settings = settings
         self._tokens = tokens
         self._clock = clock
@@ -81,8 +78,7 @@ class Standing:
     def warnings(self) -> list[str]:
         """Say in words what a person should see to before long."""
         now = self._clock()
-        due = [expiry.warning(now) for expiry in self.expiries()]
-        return [words for words in (*due, self.door.warning) if words]
+        return [words for expiry in self.expiries() if (words := expiry.warning(now))]
 
     async def warn(self) -> None:
         """Warn in the log, now and every day."""

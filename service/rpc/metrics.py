@@ -205,7 +205,6 @@ class _Page(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer by path."""
-        self.server.standing.door.look(self.headers.keys())
         path = self.path.partition("?")[0]
         if path == "/metrics":
             import prometheus_client.exposition as exposition

@@ -27,7 +27,6 @@ from animalcat.protocol import version
 from animalcat.service.access.audit import STOPPED, Audit
 from animalcat.service.access.belongings import Belongings
 from animalcat.service.access.callers import Caller, present
-from animalcat.service.access.forwarded import ForwardedInterceptor, OpenDoor
 from animalcat.service.access.gate import AccessInterceptor, Gate
 from animalcat.service.access.oidc import IdentityProvider
 from animalcat.service.access.outbox import Outbox
@@ -195,7 +194,7 @@ class Inside(NamedTuple):
         return Gateway(
             self.engines,
             self.gate,
-            direct=settings.plays_directly,
+            direct=settings.direct,
             folder=folder,
             networks=settings.direct_networks if settings.engine == "ray" else "",
             most_agents=settings.max_agents,
@@ -350,7 +349,6 @@ async def create_server(
         limiting = LimitsInterceptor(inside.limits)
         certificates = await asyncio.to_thread(ServerCertificates, settings)
         standing.certificates = certificates.expiries
-        open_door = standing.door = OpenDoor(settings.open_to_machine)
         tasks: list[asyncio.Task[None]] = []
         doors: list[grpc.aio.Server] = []
         stack, opened = ExitStack(), AsyncExitStack()
@@ -363,7 +361,6 @@ async def create_server(
                 guards = [
                     *([CallCounter(metrics)] if metrics else []),
                     ErrorInterceptor(note_refusal),
-                    *([ForwardedInterceptor(open_door)] if open_to_machine else []),
                     AccessInterceptor(inside.gate, doorman, open_to_machine=open_to_machine),
                     limiting,
                 ]

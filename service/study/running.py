@@ -32,7 +32,6 @@ async def run_study(
     ready: Callable[[Pages], None],
     at: tuple[str, int] = ("127.0.0.1", 0),
     url: str = "",
-    proxies: str = "",
 ) -> bool:
     """Offer the pages of a study until SIGTERM or Ctrl-C, or until the server is gone.
 
@@ -43,7 +42,6 @@ async def run_study(
         ready: Is called once somebody may come.
         at: Host and port to listen at; port 0 for any free one.
         url: The public address, as a proxy offers it; empty where browsers come directly.
-        proxies: Networks of proxies whose headers are believed, with commas between.
 
     Returns:
         Whether the server is gone; with another one, rounds go on where they stood.
@@ -64,7 +62,7 @@ async def run_study(
         ended = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
-        async with shown_at([study_part(store, seats)], visits, at, url, proxies) as pages:
+        async with shown_at([study_part(store, seats)], visits, at, url) as pages:
             ready(pages)
             waiting = [asyncio.create_task(w) for w in (ended.wait(), until_gone(home))]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -8,7 +8,6 @@ POST needs what its own page was given. Answers forbid framing, and load nothing
 from __future__ import annotations
 
 import hmac
-import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from animalcat.networks import Network, is_loopback, within
+from animalcat.networks import is_loopback
 from animalcat.service.web.visits import Visits
 
 MOST_BODY: Final = 256 * 1024
@@ -64,14 +63,11 @@ class Door:
         hosts: Hosts that pages are asked for under, with port where that is not the usual one.
         url: The public address without a slash at its end; empty where browsers come directly.
         secure: Whether the server speaks TLS itself.
-        proxies: Networks of proxies whose headers are believed (X-Forwarded-For, -Proto, -Host,
-            -Prefix).
     """
 
     hosts: frozenset[str]
     url: str = ""
     secure: bool = False
-    proxies: tuple[Network, ...] = ()
 
     @property
     def prefix(self) -> str:
@@ -141,20 +137,13 @@ class Guard:
             await answer(scope, receive, send)
 
     def _place(self, request: HTTPConnection) -> tuple[str, str, str]:
-        """Return the pages' path and origin, and whoever asks, as trusted proxies tell of them."""
-        door, headers = self._door, request.headers
-        peer = request.client.host if request.client else ""
-        host, secure, prefix = headers.get("host", ""), door.secure, door.prefix
-        if within(peer, door.proxies):
-            peer = headers.get("x-forwarded-for", peer).rpartition(",")[2].strip()
-            host = headers.get("x-forwarded-host", host)
-            secure = headers.get("x-forwarded-proto", "https" if secure else "http") == "https"
-            said = headers.get("x-forwarded-prefix", prefix).rstrip("/")
-            prefix = said if re.fullmatch(r"(/[\w.-]+)*", said, re.ASCII) else prefix
+        """Return the pages' path and origin, and whoever asks."""
+        door, peer = self._door, request.client.host if request.client else ""
         if door.url:
             given = urlsplit(door.url)
-            return prefix, f"{given.scheme}://{given.netloc}", peer
-        return prefix, f"{'https' if secure else 'http'}://{host}", peer
+            return door.prefix, f"{given.scheme}://{given.netloc}", peer
+        host = request.headers.get("host", "")
+        return "", f"{'https' if door.secure else 'http'}://{host}", peer
 
     def _stranger(self, headers: Headers, origin: str, *, unsafe: bool) -> str:
         """Return why a request comes from elsewhere; empty if it does not."""

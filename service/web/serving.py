@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import uvicorn
 
-from animalcat.networks import parse_networks
 from animalcat.service.access.tokens import FOLDER
 from animalcat.service.web.application import MakePart, create_app
 from animalcat.service.web.guard import Door, own_hosts
@@ -76,12 +75,8 @@ async def offered(served: Served, tls: ssl.SSLContext | None) -> AsyncGenerator[
     used = UsedOnDisk(settings.home / FOLDER)
     visits = Visits(gate.tickets.key_for(PURPOSE), used, gate.tokens)
     names = settings.host_names
-    door = Door(
-        own_hosts(host, listener.getsockname()[1], names),
-        settings.web_url,
-        settings.tls,
-        parse_networks(settings.web_proxies),
-    )
+    hosts = own_hosts(host, listener.getsockname()[1], names)
+    door = Door(hosts, settings.web_url, settings.tls)
     site = Site(visits, door, served)
     async with _running(create_app(site, ALL), listener, site, tls):
         yield Pages(_url(listener, door), visits.ticket)
@@ -113,11 +108,7 @@ def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
 
 @asynccontextmanager
 async def shown_at(
-    parts: Sequence[MakePart],
-    visits: Visits,
-    address: tuple[str, int],
-    url: str = "",
-    proxies: str = "",
+    parts: Sequence[MakePart], visits: Visits, address: tuple[str, int], url: str = ""
 ) -> AsyncGenerator[Pages]:
     """Offer pages of a command for the duration of the block, to other machines by a proxy.
 
@@ -126,15 +117,12 @@ async def shown_at(
         visits: Who looks.
         address: Host and port to listen at.
         url: The public address without a slash at its end; empty where browsers come directly.
-        proxies: Networks of proxies whose headers are believed, with commas between.
 
     Raises:
         OSError: The port is taken; its file name says which.
     """
     listener = _listener(*address)
-    door = Door(
-        own_hosts(address[0], listener.getsockname()[1]), url, False, parse_networks(proxies)
-    )
+    door = Door(own_hosts(address[0], listener.getsockname()[1]), url)
     site = Site(visits, door)
     async with _running(create_app(site, parts), listener, site):
         yield Pages(_url(listener, door), visits.ticket)

@@ -342,35 +342,6 @@ async def test_ready_is_who_takes_work_and_alive_who_answers(
             assert re.search(rf"^# TYPE {family}(_total)? ", measured, re.MULTILINE), name
 
 
-@pytest.mark.asyncio(loop_scope="session")
-async def test_a_proxy_before_a_loopback_server_makes_nobody_an_operator(
-    fitter: Helpers, tmp_path: Path
-) -> None:
-    settings = Settings(home=tmp_path, port=0)
-    token = Tokens(tmp_path).create(Role.OPERATOR)[1]
-    async with create_server(settings, lambda: NOW, fitter, fitter.simulators) as running:
-
-        async def listed(*metadata: tuple[str, str]) -> str:
-            async with grpc.aio.insecure_channel(running.address) as channel:
-                stub: Any = Service(running, tmp_path, channel).sessions
-                request = sessions_pb2.ListSessionsRequest()
-                try:
-                    await stub.ListSessions(request, metadata=metadata)
-                except grpc.aio.AioRpcError as error:
-                    return str(dict(error.trailing_metadata() or ())["animalcat-code"])
-            return "well"
-
-        shown = ("authorization", f"Bearer {token}")
-        assert await listed() == "well"
-        assert await listed(shown, ("x-forwarded-for", "192.0.2.1")) == "well"
-        assert await listed() == "NO_TOKEN"  # it may come by the proxy, too
-        assert await listed(("x-forwarded-for", "192.0.2.1")) == "NO_TOKEN"
-        assert await listed(shown) == "well"
-        assert "--behind-proxy" in running.standing.warnings()[-1]
-    assert not Settings(behind_proxy=True).open_to_machine
-    assert Settings(host="[::1]").address.startswith("[::1]:")
-
-
 def test_what_a_server_writes_is_its_users_alone(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:

@@ -15,7 +15,7 @@ from animalcat.apart.plan import environment
 from animalcat.apart.process import how_ended
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail
 from animalcat.client import Client
-from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN, is_local
+from animalcat.client.credentials import CA, TOKEN, is_local
 from animalcat.networks import VARIABLE
 from animalcat.values import Session
 
@@ -186,4 +186,4 @@ class RayAgent:
 
 def passed(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what an agent elsewhere needs of an environment, to reach the server as we do."""
-    return {name: environ[name] for name in (CA, CERTIFICATE, KEY, VARIABLE) if name in environ}
+    return {name: environ[name] for name in (CA, VARIABLE) if name in environ}
