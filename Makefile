@@ -236,7 +236,7 @@ doors-newest: requirements.lock requirements-animalai.lock docker/openenv/requir
 	$(UV) pip install --quiet --python $(CLIENTS)/newest/bin/python --no-deps --editable .
 	$(UV) pip install --quiet --python $(CLIENTS)/newest/bin/python --upgrade inspect-ai mcp
 	$(CLIENTS)/newest/bin/python -m pytest -n 1 -m "not slow" tests/inspect_door
-	$(CLIENTS)/newest/bin/python -m pytest -n 1 -m "not slow" tests/client/test_mcp.py
+	$(CLIENTS)/newest/bin/python -m pytest -n 1 -m "not slow" tests/doors/mcp
 	$(UV) venv --quiet --clear --python "$(PYTHON)" $(CLIENTS)/newest-openenv
 	$(UV) pip install --quiet --python $(CLIENTS)/newest-openenv/bin/python --require-hashes -r docker/openenv/requirements.lock
 	$(UV) pip install --quiet --python $(CLIENTS)/newest-openenv/bin/python --no-deps --editable . --editable docker/openenv

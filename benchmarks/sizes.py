@@ -69,7 +69,8 @@ def own() -> int:
     """Bytes of animalcat's own packages, which may lie in a checkout."""
     folder = Path(__file__).resolve().parents[1]
     places = [
-        folder / name for name in ("animalcat", "service", "envs", "layouts", "arena_configs")
+        folder / name
+        for name in ("animalcat", "service", "envs", "layouts", "arena_configs", "doors")
     ]
     paths = {path.resolve() for place in places for path in place.rglob("*") if path.is_file()}
     return sum(path.stat().st_size for path in paths if "__pycache__" not in path.parts)

@@ -178,7 +178,7 @@ def try_learner(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
 
 def try_mcp(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     """The door for clients of MCP: both servers are there, and a missing server is told."""
-    code = "import animalcat.mcp.playing, animalcat.mcp.looking"
+    code = "import animalcat.doors.mcp.playing, animalcat.doors.mcp.looking"
     yield timed([str(bin_ / "python"), "-c", code], folder, bin_, where)
     lost = f"! animalcat mcp --operator --connect localhost:{free_port()} 2> said && grep -q . said"
     yield timed(["bash", "-c", lost], folder, bin_, where)

@@ -19,7 +19,7 @@ import typer
 from animalcat.arena_configs.batteries import RECIPES
 from animalcat.arena_configs.families import FAMILIES
 from animalcat.arena_configs.features import FEATURES
-from animalcat.cli.main import COMMANDS, build
+from animalcat.cli.main import build, nouns
 from animalcat.envs.agents import BUILTIN
 from animalcat.layouts.adaptive.statuses import End
 from animalcat.layouts.library import LAYOUTS, variants
@@ -45,7 +45,7 @@ def packages() -> tuple[str, ...]:
 
 def commands() -> Names:
     """Commands with their options and arguments."""
-    for noun in COMMANDS:
+    for noun in nouns():
         found: Any = getattr(typer.main.get_command(build([noun])), "commands", {})[noun]
         for verb in getattr(found, "commands", {"": None}):
             words = [noun, verb] if verb else [noun]

@@ -50,7 +50,10 @@ def test_every_way_to_install_has_its_command(origin: dict[str, Any], words: str
 
 
 def test_one_place_words_how_to_install() -> None:
-    places = [ROOT / name for name in ("animalcat", "service", "envs", "layouts", "arena_configs")]
+    places = [
+        ROOT / name
+        for name in ("animalcat", "service", "envs", "layouts", "arena_configs", "doors")
+    ]
     for path in (one for place in places for one in place.rglob("*.py")):
         if path.name != "installing.py":
             assert "animalcat[" not in path.read_text(), path

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from animalcat.arena_configs.features import FEATURES
-from animalcat.cli.main import COMMANDS
+from animalcat.cli.main import nouns
 from animalcat.layouts.library import LAYOUTS, variants
 from animalcat.service.errors import Code
 
@@ -54,7 +54,7 @@ def test_which_test_answers_which_question_is_two_clicks_away() -> None:
 
 def test_the_reference_has_every_command_and_option() -> None:
     found = generated.commands()
-    assert {name.removeprefix("commands/") for name in found} == {*COMMANDS, "index"}
+    assert {name.removeprefix("commands/") for name in found} == {*nouns(), "index"}
     assert "## run" in found["commands/session"]
     assert "`--max-episodes NUMBER`" in found["commands/session"]
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
-from types import ModuleType
-from typing import Annotated, Final
+from functools import partial
+from typing import Annotated, Any, Final
 
 import typer
 
 from animalcat.cli.shared.command_help import GroupedCommand, unused
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, complain, spinner
+from animalcat.doorways import entries
 from animalcat.installing import install
 from animalcat.protocol import version
 
@@ -67,10 +69,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.study",
         "Check, run, follow, export and rehearse studies with people.",
     ),
-    "mcp": (
-        "animalcat.cli.mcp",
-        "Let a client of the Model Context Protocol play a session, or read profiles.",
-    ),
     "arena": ("animalcat.cli.arena.commands", "Check, measure, draw and play arena files."),
     "battery": (
         "animalcat.cli.battery",
@@ -84,7 +82,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "plugins": ("animalcat.cli.plugins", "List and check what other packages add."),
     "bench": ("animalcat.cli.bench", "Measure how fast each part is."),
 }
-"""Command -> its module, and its help line.
+"""The core's commands -> their modules, and their help lines.
 
 A module holds one `command`, or a Typer `app` of verbs, or `app_for` that makes one for a verb.
 """
@@ -114,18 +112,44 @@ def build(argv: list[str]) -> typer.Typer:
     )
     app.callback()(_options)
     noun, verb = [*(word for word in argv if not word.startswith("-")), "", ""][:2]
-    for name, (path, text) in COMMANDS.items():
-        module = _load(name, path) if name == noun else None
-        if module is None:
+    for name, text in nouns().items():
+        if name != noun:
             app.command(name, help=text)(unused)
-        elif hasattr(module, "command"):
-            app.command(name, cls=GroupedCommand)(module.command)
+            continue
+        command = _command(name, verb)
+        if isinstance(command, typer.Typer):
+            for one in command.registered_commands:
+                one.cls = GroupedCommand
+            app.add_typer(command, name=name, help=text)
         else:
-            verbs = module.app_for(verb) if hasattr(module, "app_for") else module.app
-            for command in verbs.registered_commands:
-                command.cls = GroupedCommand
-            app.add_typer(verbs, name=name, help=text)
+            app.command(name, cls=GroupedCommand)(command)
     return app
+
+
+def nouns() -> dict[str, str]:
+    """The first words of all commands, those of doors too -> their help lines, in order."""
+    of_doors = {name: way.help for name, way in entries("commands").items() if not way.verb}
+    return {name: text for name, (_, text) in COMMANDS.items()} | of_doors
+
+
+def _command(noun: str, verb: str) -> typer.Typer | Callable[..., None]:
+    """The command of a noun, or its verbs, of which doors may add some."""
+    ways = entries("commands")
+    if noun not in COMMANDS:
+        return _load(noun, ways[noun].load)
+    module: Any = _load(noun, partial(importlib.import_module, COMMANDS[noun][0]))
+    if hasattr(module, "command"):
+        return module.command
+    verbs: typer.Typer = module.app_for(verb) if hasattr(module, "app_for") else module.app
+    added = {way.verb: way for way in ways.values() if way.noun == noun}
+    kept = [one for one in verbs.registered_commands if one.name not in added]
+    verbs.registered_commands = kept  # those of a call before, in this process, too
+    for name, way in added.items():
+        if name == verb:
+            verbs.command(name)(_load(f"{noun} {name}", way.load))
+        else:
+            verbs.command(name, help=way.help)(unused)
+    return verbs
 
 
 def main() -> None:
@@ -162,9 +186,9 @@ def _completes() -> bool:
     return "_ANIMALCAT_COMPLETE" in os.environ
 
 
-def _load(name: str, path: str) -> ModuleType:
+def _load(name: str, load: Callable[[], Any]) -> Any:
     try:
-        return importlib.import_module(path)
+        return load()
     except ModuleNotFoundError as error:
         raise SystemExit(_missing(f"`animalcat {name}`", error)) from None
 

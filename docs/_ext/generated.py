@@ -86,10 +86,10 @@ def commands() -> Pages:
     """A page for every command, from the parsers of the command line itself."""
     import typer
 
-    from animalcat.cli.main import COMMANDS, build
+    from animalcat.cli.main import build, nouns
 
     pages: Pages = {}
-    for noun, (_, about) in COMMANDS.items():
+    for noun, about in nouns().items():
         program = typer.main.get_command(build([noun]))
         found: Any = getattr(program, "commands", {})[noun]
         verbs = dict(getattr(found, "commands", {}))
@@ -101,14 +101,12 @@ def commands() -> Pages:
             text.append(f"## {verb}\n\n")
             text.append(_command(whole.commands[verb], f"animalcat {noun} {verb}", level=3))
         pages[f"commands/{noun}"] = "".join(text)
-    rows = (
-        [f"[animalcat {noun}]({noun}.md)", cell(about)] for noun, (_, about) in COMMANDS.items()
-    )
+    rows = ([f"[animalcat {noun}]({noun}.md)", cell(about)] for noun, about in nouns().items())
     pages["commands/index"] = (
         "# Commands\n\nEvery command takes `--help`. Commands that list take `--json`.\n\n"
         + table(("command", "what it does"), rows)
         + "```{toctree}\n:hidden:\n\n"
-        + "\n".join(COMMANDS)
+        + "\n".join(nouns())
         + "\n```\n"
     )
     return pages

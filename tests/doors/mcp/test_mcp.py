@@ -22,8 +22,8 @@ mcp = pytest.importorskip("mcp")
 from mcp import Client as McpClient  # noqa: E402
 from mcp import StdioServerParameters, stdio_client  # noqa: E402
 
-from animalcat.mcp.looking import operator_server  # noqa: E402
-from animalcat.mcp.playing import NOT_BEGUN, agent_server, fingerprint  # noqa: E402
+from animalcat.doors.mcp.looking import operator_server  # noqa: E402
+from animalcat.doors.mcp.playing import NOT_BEGUN, agent_server, fingerprint  # noqa: E402
 
 TONGUE = Tongue(picture=64, answers=6)
 TOOLS = {"look", "go", "turn", "wait", "next_arena"}

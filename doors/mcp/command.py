@@ -79,8 +79,8 @@ def command(
     if operator and (session or name):
         fail("--operator plays nothing, so leave --session and --name out")
     try:
-        from animalcat.mcp.looking import operator_server
-        from animalcat.mcp.playing import agent_server, fingerprint
+        from animalcat.doors.mcp.looking import operator_server
+        from animalcat.doors.mcp.playing import agent_server, fingerprint
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("animalcat"):
             raise
