@@ -31,6 +31,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from animalcat import names, values
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.arena_configs.tags import RAY_TAGS
 from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import Note
@@ -94,7 +95,12 @@ PAIRS: Final = (
     Pair(Allowance, types_pb2.Allowance),
     Pair(CameraSpec, types_pb2.CameraSpec),
     Pair(RaySpec, types_pb2.RaySpec),
-    Pair(ObservationSpec, types_pb2.ObservationSpec),
+    Pair(
+        ObservationSpec,
+        types_pb2.ObservationSpec,
+        told={"ray_tags": lambda spec: RAY_TAGS[: spec.rays.tags] if spec.rays else ()},
+        unread=frozenset({"ray_tags"}),
+    ),
     Pair(AgentFingerprint, types_pb2.AgentFingerprint),
     Pair(Note, types_pb2.Note, ignored=frozenset({"slot"})),
     Pair(MarkedPlace, sessions_pb2.MarkedPlace),

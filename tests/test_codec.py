@@ -247,6 +247,7 @@ LEFT_OUT = {
     "Error.fatal",  # of streams, not of operations
     "Layout.name",  # made of the digest
     "EpisodeSummary.instance",  # the decision's
+    "ObservationSpec.ray_tags",  # the first of all tags, as many as the rays tell
     "EpisodeSummary.cause_kind",  # made of the cause
     "SessionSpec.layout_definition",  # of requests alone
 }
@@ -550,7 +551,7 @@ def test_an_agent_is_told_of_its_session_what_its_welcome_says_and_no_more() -> 
         *("spec.observation_spec.camera.resolution", "spec.observation_spec.camera.grayscale"),
         *("spec.observation_spec.rays.per_side", "spec.observation_spec.rays.max_degrees"),
         *("spec.observation_spec.rays.tags", "spec.observation_spec.decision_period"),
-        "spec.observation_spec.privileged",
+        *("spec.observation_spec.ray_tags", "spec.observation_spec.privileged"),
     }
     assert FULL.secret not in str(decode(Session, shown))
     assert FULL.secret not in repr(session) + repr(session.spec)

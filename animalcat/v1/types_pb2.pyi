@@ -269,7 +269,9 @@ Global___Ruling: _TypeAlias = Ruling  # noqa: Y015
 
 @_typing.final
 class CameraSpec(_message.Message):
-    """A camera on the agent's head, looking along its heading."""
+    """A camera in the middle of the agent's body, looking level along its heading. It sees 100 degrees
+    from left to right and from top to bottom.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -278,7 +280,7 @@ class CameraSpec(_message.Message):
     resolution: _builtins.int
     """Width and height of the square image in pixels, 4 to 512; 84 if not set."""
     grayscale: _builtins.bool
-    """True: one channel; false: three (RGB), also if not set."""
+    """True: one channel, the mean of the three; false: red, green, blue, also if not set."""
     def __init__(
         self,
         *,
@@ -302,7 +304,10 @@ Global___CameraSpec: _TypeAlias = CameraSpec  # noqa: Y015
 
 @_typing.final
 class RaySpec(_message.Message):
-    """Sphere-cast rays in the horizontal plane."""
+    """Rays in the horizontal plane, at the height of the body's middle. Each is a sphere of radius 0.5 m,
+    which is that of the body, that moves away from where the body is until it touches something solid,
+    transparent or not, or a zone. What the body touches already is not met.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -315,7 +320,7 @@ class RaySpec(_message.Message):
     """Angle of the outermost rays from the heading in degrees, from 0 to 180; 60 if not set."""
     tags: _builtins.int
     """How many object tags a ray can tell apart: 12 (builds up to 4.3, and if not set) or 18 (from
-    4.4).
+    4.4). ObservationSpec.ray_tags names them.
     """
     def __init__(
         self,
@@ -353,6 +358,7 @@ class ObservationSpec(_message.Message):
     RAYS_FIELD_NUMBER: _builtins.int
     DECISION_PERIOD_FIELD_NUMBER: _builtins.int
     PRIVILEGED_FIELD_NUMBER: _builtins.int
+    RAY_TAGS_FIELD_NUMBER: _builtins.int
     decision_period: _builtins.int
     """Physics steps (0.02 s each) that one decision lasts, 1 to 20; 3 if not set."""
     privileged: _builtins.bool
@@ -367,6 +373,19 @@ class ObservationSpec(_message.Message):
     def rays(self) -> Global___RaySpec:
         """Absent: no rays."""
 
+    @_builtins.property
+    def ray_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the tags of rays, in the order of a ray's numbers; empty where there are no rays. The
+        server tells them, and reads them of nobody. The names are those of Animal-AI:
+          0 arena (the walls around it, the ground)
+          1 Immovable (walls, tunnels, ramps)   2 Movable (blocks that can be pushed)
+          3 goodGoal (food that ends the episode)   4 goodGoalMulti (food of which there may be more)
+          5 badGoal   6 GoalSpawner   7 DeathZone   8 HotZone   9 Ramp (in build 4.1 alone)
+          10 PillarButton   11 SignPoster
+        and with 18 tags also
+          12 DecoyGoal   13 DecoyGoalBounce   14 HollowObj   15 badGoalMulti   16 DataZone   17 agent
+        """
+
     def __init__(
         self,
         *,
@@ -374,10 +393,11 @@ class ObservationSpec(_message.Message):
         rays: Global___RaySpec | None = ...,
         decision_period: _builtins.int | None = ...,
         privileged: _builtins.bool | None = ...,
+        ray_tags: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_decision_period", b"_decision_period", "_privileged", b"_privileged", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "privileged", b"privileged", "rays", b"rays"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_decision_period", b"_decision_period", "_privileged", b"_privileged", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "privileged", b"privileged", "rays", b"rays"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_decision_period", b"_decision_period", "_privileged", b"_privileged", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "privileged", b"privileged", "ray_tags", b"ray_tags", "rays", b"rays"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__camera: _TypeAlias = _typing.Literal["camera"]  # noqa: Y015
     _WhichOneofArgType__camera: _TypeAlias = _typing.Literal["_camera", b"_camera"]  # noqa: Y015
@@ -531,16 +551,34 @@ class Observation(_message.Message):
     POSITION_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     camera: _builtins.bytes
-    """uint8 pixels (height, width, channels) in row order; empty where there is no camera."""
+    """uint8 pixels, 0 to 255: the top row first, in a row from left to right, of a pixel its channels.
+    All are 0 while the lights are out. Empty where there is no camera.
+    """
     rays: _builtins.bytes
-    """float32, (tags + 2) numbers a ray, in the order centre, right 1, left 1, right 2, left 2, ...;
-    empty where there are no rays.
+    """float32, (tags + 2) numbers a ray, the rays in the order centre, right 1, left 1, right 2,
+    left 2, ...; ray i to the right is i x max_degrees / per_side degrees from the heading. Of a
+    ray's numbers
+    - the first are one for each tag (ObservationSpec.ray_tags): 1 for that of what was met, else 0;
+      all are 0 where nothing was met, or something that has none of these tags;
+    - the last but one is 1 where nothing was met, else 0;
+    - the last is how far the sphere moved until it touched, in metres / 200: 0 is contact, and 1
+      where nothing was met within 200 m.
+    Empty where there are no rays.
     """
     health: _builtins.float
-    """0 to 100."""
+    """0 to 100; at 0 the episode ends."""
     state: _builtins.bytes
-    """float32, the arena's true state: rows of 24 numbers, the agent first, as animalcat.envs.state
-    names them; empty unless the session is privileged, and in recordings.
+    """float32, the arena's true state: rows of 24 numbers, the agent's first, then one for everything
+    that sensors could see. Empty unless the session is privileged, and in recordings. Of a row
+    - 0 is the object's number, which it keeps for the episode; -1 for the agent;
+    - 1 its shape: 0 a box, 1 a ball, 2 a wedge (high at its own -z), 3 a hollow cylinder along its z;
+    - 2 its tag, as ray_tags has them with 18 tags, and 18 GrowGoal, 19 ShrinkGoal; -1: none;
+    - 3 to 5 x, y, z of its centre, 6 to 8 half its extents along its own axes (a ball's radius first);
+    - 9 to 17 the matrix from its own axes to the arena's, row by row;
+    - 18 the reward for touching it now (0: no goal), 19 whether taking it ends the episode (1 or 0);
+    - 20 the reward when it has stopped changing, 21 its change in a physics step, 22 physics steps
+      until it begins to change (of the agent: until it may move);
+    - 23 whether it hides what is behind it (1 or 0; of the agent: whether the light is out).
     """
     @_builtins.property
     def velocity(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
@@ -548,7 +586,9 @@ class Observation(_message.Message):
 
     @_builtins.property
     def position(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Three numbers in metres in the arena's frame: x (right), y (up), z (forward)."""
+        """Three numbers in metres in the arena's frame: x (right), y (up), z (forward), of the body's
+        middle. The floor goes from 0 to 40 in x and z.
+        """
 
     def __init__(
         self,

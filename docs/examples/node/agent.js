@@ -20,7 +20,7 @@ const FORWARD = 3;
 const FORWARD_AND_RIGHT = 4;
 
 function act(step, observation) {
-  // Rays are float32, little-endian, (tags + 2) numbers each; this agent looks at its health alone.
+  // docs/protocol.md says what else is observed; this agent looks at its health alone.
   const action = observation.health > 0 && step % 7 === 6 ? FORWARD_AND_RIGHT : FORWARD;
   stream.write({ action: { step, list: { actions: Buffer.from([action]) } } });
 }
