@@ -457,11 +457,12 @@ def report(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report on a battery: its arenas, what they demand, and what could be known after it.
+    """Report on a battery: what is in it, and what it could tell.
 
-    The page shows maps of the arenas by paradigm, how far each demand is covered and where the gaps
-    are, which demands go together, and which instances to add. It loads nothing from elsewhere. The
-    server extra is needed on this machine too.
+    The page shows maps of the arenas by paradigm and what they demand, whether they can be passed,
+    what a layout could at best know of an agent, how reliably sessions of some lengths know it, and
+    which agents could pass by a cue. It loads nothing from elsewhere. The server extra is needed on
+    this machine too.
     """
     from animalcat.lab.battery_report import reported
 

@@ -106,7 +106,7 @@ class LabBattery(Battery):
         )
 
     def report(self, layout: Any = "", layout_variant: str = "") -> ReportedBattery:
-        """What it asks for, what goes together in it, and how precisely a layout could know agents.
+        """What is in it, whether it can be passed, what it could tell, how reliably, and impostors.
 
         `report.to_frame()` has the standard error and the reliability of each capability by number
         of episodes; `report.save("report.html")` writes the page. It takes the server extra, and

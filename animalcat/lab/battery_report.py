@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
@@ -17,20 +17,22 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import layout_on
-from animalcat.service.reporting.battery_report import BatteryReport, battery_report, summary
+from animalcat.service.reporting.battery_report import (
+    MAPS,
+    BatteryReport,
+    battery_report,
+    summary,
+)
 from animalcat.service.reporting.page import html_page
 from animalcat.showing import line_html, stacked_html, table_html
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MAPS: Final = 360
-"""Most maps that a page has where no number is given."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReportedBattery:
-    """What a battery asks for, and how precisely a layout could know agents by it.
+    """What is in a battery, whether it can be passed, and what it could tell of agents.
 
     Attributes:
         report: The report as data.

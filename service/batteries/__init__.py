@@ -8,7 +8,6 @@ tables alone, without arenas. `spool` keeps on disk what is uploaded.
 `marks` finds arenas that nobody can pass or fail, and `findings` tells what checks of files find.
 `recipes` builds batteries from recipes, `built` keeps them, `writing` writes them, whose instances
 `columns` has on disk and in memory, and `estimate` says how long it will take. `packed` holds many
-drafts in little memory. `separation` tells which demands a battery can take apart, and
-`selection` picks instances so that it can. `balance` tells which looks go with a paradigm, and
-`impostors` by which cues an agent could pass without what arenas ask for.
+drafts in little memory. `selection` picks instances among which demands do not go together, and
+`impostors` says by which cues an agent could pass without what arenas ask for.
 """

@@ -34,8 +34,7 @@ from animalcat.service.batteries.drafts import (
 from animalcat.service.batteries.estimate import Tick, with_estimate
 from animalcat.service.batteries.naming import TaskKind
 from animalcat.service.batteries.readings import Reading, key_of
-from animalcat.service.batteries.selection import select
-from animalcat.service.batteries.separation import separation
+from animalcat.service.batteries.selection import MOST, DemandRows, select
 from animalcat.service.batteries.writing import write_battery
 
 
@@ -116,10 +115,15 @@ def _check_separation(recipe: Recipe, layout: Layout, fixed: Sequence[Fixed]) ->
     Raises:
         ArenaError: It is not; the message says why.
     """
-    if failures := separation(layout, [each.instance for each in fixed]).failures:
+    together = DemandRows.of(layout, [each.instance for each in fixed]).together
+    if failures := [pair for pair in together if pair.most > MOST]:
+        pairs = "; ".join(
+            f"{pair.one} and {pair.other} (ranks {pair.ranks:+.2f}, values {pair.values:+.2f})"
+            for pair in failures
+        )
         raise ArenaError(
-            f"{recipe.file}: the demands of layout {layout.name} are not separable. "
-            f"{' '.join(failures)} Change the entries, or draw with another seed"
+            f"{recipe.file}: the demands of layout {layout.name} are not separable, since these "
+            f"go together: {pairs}. Change the entries, or draw with another seed"
         )
 
 

@@ -92,7 +92,7 @@ def next_steps(
                 f"What is left of the battery {battery} cannot bring {_listed(beyond)} to the "
                 "target, as the layout expects"
             )
-        text = f"{said}. The battery's report says which arenas to add:"
+        text = f"{said}. The battery's report says what it could tell at best:"
         steps[tuple(beyond)] = _step(text, report)
     if unlimited:
         said = f"To find a limit of {_listed(unlimited)} takes arenas that ask for more"
@@ -119,7 +119,7 @@ def _narrowing(
     if episodes is None:
         return _step(
             f"{said}; what is left of the battery {session.spec.battery} cannot narrow it by a "
-            "fifth, as the layout expects. The battery's report says which arenas to add:",
+            "fifth, as the layout expects. The battery's report says what it could tell at best:",
             report,
         )
     episodes = max(1, episodes)

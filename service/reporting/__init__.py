@@ -7,18 +7,12 @@ numbers, and `session_figures` draws its figures. Of a long session, `parts` pac
 the script `parts.js` of the page. `telling` adds a single episode. `comparison_page`
 makes the page on several agents from `comparison`, and `clinic_page` that on items.
 
-A report on a battery says what it measures, which demands go together, and what it could tell.
-
-`battery_report` puts a report together as plain data and `page` makes an HTML page of it, from the
-template `battery_report.html.j2`, with the maps of `animalcat.maps` and the charts of `charts`.
-
-Its parts: `demands` is the table of a battery's demands, `kinship` says which demands are nested by
-definition, `spread` tells how far each demand is covered, `correlations` which go together,
-`sheet` which arenas are shown, `precision` what a layout could at best know after the battery,
-`reliability` how precisely sessions of some lengths know each capability, and `additions` which
-instances to add.
-
-`clinic_page` makes the page on the items of a test.
+A report on a battery says what is in it, whether it can be passed, what it could tell, how
+reliably, and which impostors it would let through. `battery_report` puts it together as plain data,
+and `page` makes an HTML page of it from the template `battery_report.html.j2`, with the maps of
+`animalcat.maps`. `demands` describes a battery's demands, `precision` says what a layout could at
+best know after the battery, and `reliability` how precisely sessions of some lengths know each
+capability.
 
 `manifest` says what is in a battery, and `instance_table` makes a table of its instances.
 """

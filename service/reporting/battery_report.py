@@ -1,49 +1,25 @@
-"""Puts the report on a battery together, as plain data."""
+"""Puts the report on a battery together, as plain data.
+
+It answers five questions: what is in the battery, whether it can be passed, what it could tell, how
+reliably, and which impostors it would let through.
+"""
 
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.library import LAYOUTS
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.batteries.balance import BINS, LEAST, Balance, balances
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.impostors import ENOUGH, Impostor, impostors
-from animalcat.service.batteries.separation import (
-    ALIKE,
-    APART,
-    END,
-    MOST,
-    Separation,
-    separation,
-)
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import layout_on
 from animalcat.service.measuring.coverage import coverage, covered_features
-from animalcat.service.reporting.additions import (
-    ADDED,
-    CANDIDATES,
-    WORTH,
-    Addition,
-    additions,
-)
-from animalcat.service.reporting.charts import number, signed
-from animalcat.service.reporting.correlations import (
-    CLOSE,
-    SAME,
-    Correlations,
-    Pair,
-    Picture,
-    correlations,
-    picture,
-)
-from animalcat.service.reporting.demands import LOOK, MOST_HEADINGS, DemandTable
-from animalcat.service.reporting.kinship import kinship
+from animalcat.service.reporting.demands import Demand, demands_of
 from animalcat.service.reporting.precision import (
     AGENTS,
     TANGLED,
@@ -54,8 +30,6 @@ from animalcat.service.reporting.precision import (
     precision,
 )
 from animalcat.service.reporting.reliability import CHOOSING
-from animalcat.service.reporting.sheet import MAPS, MAPS_EACH, SheetPart, sheet
-from animalcat.service.reporting.spread import GAP, Spread, spreads
 
 VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
@@ -64,53 +38,17 @@ CHOSEN: Final = "chosen"
 AT_RANDOM: Final = "at random"
 """How arenas come: the default policy chooses, or the order is random."""
 
-_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+MAPS: Final = 360
+"""Most maps on a sheet."""
+MAPS_EACH: Final = 12
+"""Most maps of one paradigm."""
+_ALWAYS: Final = (("wayLength", "rewardDistance"), ("goalSize", "rewardSize"))
+"""Demands that are said of an instance without a layout, the first that is measured of each."""
 
 RULES: Final[Mapping[str, str]] = {
-    "gap": (
-        f"A gap is an interval of at least {100 * GAP:g} % of a demand's range in which no "
-        "instance lies. Of counts and codes it is a run of values that no instance has. The "
-        "range is the layout's, else that of the demand's definition where it has two ends, else "
-        "from the least to the greatest value."
-    ),
-    "separates": (
-        "What a demand separates is the share of the variance of its ranks that lies between the "
-        "headings of the contact sheet (eta squared, adjusted for their number): 0 where they are "
-        "alike in it, 1 where it is the same under every heading."
-    ),
-    "correlation": (
-        "Correlations are Spearman's, over the instances that have both demands. Demands go "
-        f"together from {CLOSE:g} on, with either sign. They are nested by definition where one is "
-        "computed from the other, bounds it or contains it, so that no choice of instances can "
-        f"take them apart. In the picture a demand stands for others from {SAME:g} on."
-    ),
-    "separation": (
-        f"Two demands are told apart where neither Spearman's nor Pearson's correlation is above "
-        f"{MOST:g}, with either sign. An end is the easiest or hardest {100 * END:g} % of a "
-        "demand's range in the layout; which end is easy follows from the success of agents of the "
-        f"layout's prior. A pair differs in one demand by at least {100 * APART:g} % of its range, "
-        f"and in no other by more than {100 * ALIKE:g} %. Where controls and variants are known, "
-        "both instances of a pair are of one draw, so that they are alike in all else."
-    ),
-    "looks": (
-        "Cramer's V of the paradigm and a colour, corrected for chance (Bergsma 2013): 0 where "
-        "every paradigm has the colours alike, 1 where they tell the paradigm. Of more than "
-        f"{BINS} values, {BINS} parts of equal numbers are compared. Paradigms with fewer than "
-        f"{LEAST} instances that have the colour are left out. A paradigm with one colour alone "
-        "cannot be told from that colour."
-    ),
-    "impostors": (
-        "An impostor goes by a cue, and not by what the arenas ask for. Counted are the instances "
-        "in which the two part. Where there are none, no session can tell it from an agent that "
-        "has what is asked for, or that lacks it, as the cue may be; with fewer than "
-        f"{ENOUGH}, a session meets few of them. Impostors that follow a colour of the camera's "
-        "picture are not counted, since no demand says what the camera shows."
-    ),
     "sheet": (
-        f"Every paradigm has the same number of maps, at most {MAPS_EACH}. The first is of its "
-        "most typical instance by the ranks of all demands, each further one of the instance that "
-        f"differs most from those shown before. Of more than {MOST_HEADINGS} paradigms, those of "
-        "a suite share a heading, or those whose names are alike up to the first hyphen."
+        f"Every paradigm has the same number of maps, at most {MAPS_EACH}, of instances that are "
+        "spread evenly over its own in order of name."
     ),
     "precision": (
         f"{AGENTS} agents are drawn from the layout's prior. Each plays every covered instance "
@@ -118,6 +56,10 @@ RULES: Final[Mapping[str, str]] = {
         "roots of the mean posterior variance over the agents: what one may expect of an agent of "
         "whom nothing is known. This is the best case: a session that plays fewer instances, or "
         "an agent that the layout does not describe, leaves more."
+    ),
+    "tangle": (
+        "The battery cannot tell two nodes apart where the correlation of their expected posterior "
+        f"is {TANGLED:g} or more, with either sign."
     ),
     "reliability": (
         "The standard error is the root of the mean posterior variance over the same agents. The "
@@ -127,20 +69,12 @@ RULES: Final[Mapping[str, str]] = {
         "depends on the prior, in which some agents are mostly noise: among agents who are "
         "more alike, the same standard error is a lower reliability."
     ),
-    "tangle": (
-        "The battery cannot tell two nodes apart where the correlation of their expected posterior "
-        f"is {TANGLED:g} or more, with either sign."
-    ),
-    "addition": (
-        f"For precision, {CANDIDATES} demand vectors that fill the layout's ranges evenly are "
-        f"compared. In every round the one is taken of which {ADDED} instances most lower the "
-        "expected variance of the capability that is then worst known, as a share of its prior; a "
-        f"capability that none of them helps by {100 * WORTH:g} % is left out. For gaps, an "
-        "instance in the middle of the widest. Against correlations, an instance that is high in "
-        "one of two demands that rise together and low in the other, or high in both where one "
-        "falls as the other rises. "
-        "Whether an arena can be made that has the demands is not checked, beyond the distances "
-        "that an arena of 40 m has room for and the sizes of goals."
+    "impostors": (
+        "An impostor goes by a cue, and not by what the arenas ask for. Counted are the instances "
+        "in which the two part. Where there are none, no session can tell it from an agent that "
+        "has what is asked for, or that lacks it, as the cue may be; with fewer than "
+        f"{ENOUGH}, a session meets few of them. Impostors that follow a colour of the camera's "
+        "picture are not counted, since no demand says what the camera shows."
     ),
 }
 """How what the report says was found, in words."""
@@ -156,6 +90,32 @@ class Covering(NamedTuple):
 
     layout: str
     covered: int
+
+
+class SheetRow(NamedTuple):
+    """One instance on the contact sheet.
+
+    Attributes:
+        name: Its name.
+        demands: Its main demands, in their units.
+        shown: Whether it has a map.
+    """
+
+    name: str
+    demands: dict[str, float]
+    shown: bool
+
+
+class SheetPart(NamedTuple):
+    """One paradigm on the contact sheet.
+
+    Attributes:
+        heading: The paradigm, behind its suite if there is one, as in `suite: paradigm`.
+        rows: Its instances by name.
+    """
+
+    heading: str
+    rows: tuple[SheetRow, ...]
 
 
 class ReliabilityValue(NamedTuple):
@@ -185,94 +145,25 @@ class BatteryReport:
     Attributes:
         name: Name of the battery.
         battery: The battery.
-        table: Its demands.
-        spreads: How far each is covered.
-        correlations: Which go together.
-        picture: Which of them the picture of the correlations shows.
+        demands: What its instances ask for.
         sheet: The contact sheet.
         layouts: Shipped layouts that cover some of it.
-        separation: Which demands of the layout, or of the one that the battery is meant for, can be
-            told apart; None without a layout.
-        looks: Which colours go together with the paradigm.
         impostors: By which cues an agent could pass without what is asked for.
         precision: What a layout could at best know; None without a layout.
-        additions: Instances to add.
     """
 
     name: str
     battery: Battery
-    table: DemandTable
-    spreads: tuple[Spread, ...]
-    correlations: Correlations
-    picture: Picture
+    demands: tuple[Demand, ...]
     sheet: tuple[SheetPart, ...]
     layouts: tuple[Covering, ...]
-    separation: Separation | None
-    looks: tuple[Balance, ...]
     impostors: tuple[Impostor, ...]
     precision: Precision | None
-    additions: tuple[Addition, ...]
 
     @property
     def shown(self) -> list[str]:
-        """Names of the instances that the contact sheet shows, in its order."""
+        """Names of the instances that the contact sheet has maps of, in its order."""
         return [row.name for part in self.sheet for row in part.rows if row.shown]
-
-    @property
-    def close(self) -> list[Pair]:
-        """Demands that go together although neither is nested in the other."""
-        return [pair for pair in self.correlations.pairs() if not pair.kinship]
-
-    @property
-    def nested(self) -> list[Pair]:
-        """Demands that go together by definition."""
-        return [pair for pair in self.correlations.pairs() if pair.kinship]
-
-    @property
-    def constant(self) -> list[Spread]:
-        """Demands that have one value in the whole battery."""
-        return [spread for spread in self.spreads if spread.constant]
-
-    @property
-    def unmeasured(self) -> list[Spread]:
-        """Demands that no instance has."""
-        return [spread for spread in self.spreads if not spread.measured]
-
-    @property
-    def separating(self) -> list[Spread]:
-        """Demands by what they separate between paradigms, most first.
-
-        Looks are left out, and what few instances have. Of demands that are nested, the first
-        stands for the others.
-        """
-        known = [
-            s
-            for s in self.spreads
-            if s.separates is not None
-            and s.demand.group != LOOK
-            and s.measured >= self.correlations.least
-        ]
-        best: list[Spread] = []
-        for spread in sorted(known, key=lambda s: -(s.separates or 0.0)):
-            if not any(kinship(spread.demand.name, better.demand.name) for better in best):
-                best.append(spread)
-        return best
-
-    @property
-    def missing(self) -> dict[str, dict[str, int]]:
-        """Why demands are not measured: for each reason, demands with numbers of instances.
-
-        Reasons that differ in numbers alone are one.
-        """
-        alike: dict[str, set[str]] = {}
-        counts: dict[str, Counter[str]] = {}
-        for spread in self.spreads:
-            for why, count in spread.missing.items():
-                form = _NUMBER.sub("#", why)
-                alike.setdefault(form, set()).add(why)
-                counts.setdefault(form, Counter())[spread.demand.name] += count
-        ordered = sorted(counts, key=lambda form: -max(counts[form].values()))
-        return {_one_reason(alike[form]): dict(counts[form]) for form in ordered}
 
     @property
     def reliability_values(self) -> list[ReliabilityValue]:
@@ -313,54 +204,31 @@ class BatteryReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, as documented by the schema `battery_report`."""
+        battery, marks = self.battery, self.battery.marks
         return _rounded(
             {
                 "version": VERSION,
                 "battery": self.name,
-                "digest": self.battery.digest,
-                "instances": len(self.table.names),
-                "suites": len(
-                    {instance.suite for instance in self.battery.instances if instance.suite}
-                ),
-                "paradigms": len(set(self.table.paradigms)),
-                "groups": len(set(self.battery.groups.values())),
-                "problems": list(self.battery.problems),
-                "unsolved": self.battery.unsolved and dict(self.battery.unsolved),
+                "digest": battery.digest,
+                "instances": len(battery.instances),
+                "suites": len({each.suite for each in battery.instances if each.suite}),
+                "paradigms": len(self.sheet),
+                "groups": len(set(battery.groups.values())),
+                "problems": list(battery.problems),
+                "unsolved": battery.unsolved and dict(battery.unsolved),
+                **marks.to_dict(),
                 "summary": list(summary(self)),
                 "rules": dict(RULES),
-                "missing": [
-                    {"reason": why, "demands": counts} for why, counts in self.missing.items()
-                ],
-                "demands": [_spread(spread) for spread in self.spreads],
-                "correlations": self._correlations(),
+                "demands": [_demand(demand) for demand in self.demands],
                 "sheet": [
-                    {
-                        "heading": part.heading,
-                        "stands_out": [outlier._asdict() for outlier in part.stands_out],
-                        "instances": [row._asdict() for row in part.rows],
-                    }
+                    {"heading": part.heading, "instances": [row._asdict() for row in part.rows]}
                     for part in self.sheet
                 ],
                 "layouts": [covering._asdict() for covering in self.layouts],
-                "separation": None if self.separation is None else self.separation.to_dict(),
-                "looks": [look.to_dict() for look in self.looks],
-                "impostors": [impostor.to_dict() for impostor in self.impostors],
                 "precision": None if self.precision is None else _precision(self.precision),
-                "additions": [_addition(addition) for addition in self.additions],
+                "impostors": [impostor.to_dict() for impostor in self.impostors],
             }
         )
-
-    def _correlations(self) -> dict[str, Any]:
-        related = self.correlations
-        return {
-            "least_instances": related.least,
-            "demands": list(related.names),
-            "rho": related.rho.tolist(),
-            "constant": {spread.demand.name: spread.quantiles[0] for spread in self.constant},
-            "pairs": [
-                {**pair._asdict(), "kinship": pair.kinship or None} for pair in related.pairs()
-            ],
-        }
 
 
 def battery_report(
@@ -383,9 +251,6 @@ def battery_report(
     Raises:
         ServiceError: The layout does not fit the battery, or covers none of it.
     """
-    table = DemandTable.of(battery)
-    covered = spreads(table, layout)
-    related = correlations(table)
     known = None
     if layout is not None:
         covered_features(layout, battery)  # says so if there are none
@@ -393,79 +258,37 @@ def battery_report(
     return BatteryReport(
         name=name,
         battery=battery,
-        table=table,
-        spreads=tuple(covered),
-        correlations=related,
-        picture=picture(table, related, layout),
-        sheet=tuple(sheet(table, layout, maps)),
+        demands=demands_of(battery),
+        sheet=_sheet(battery, layout, maps),
         layouts=tuple(_covering(battery)),
-        separation=_separation(battery, layout),
-        looks=balances(battery.instances),
         impostors=impostors(battery.instances),
         precision=known,
-        additions=tuple(additions(table, covered, related, known)),
     )
-
-
-def _separation(battery: Battery, layout: Layout | None) -> Separation | None:
-    """Which demands can be told apart, of a layout or of the one that a battery is meant for."""
-    if layout is None and battery.layout is not None and battery.layout.name in LAYOUTS:
-        layout = layout_on(battery, battery.layout.name)
-    return None if layout is None else separation(layout, battery.instances)
 
 
 def summary(report: BatteryReport) -> Iterator[str]:
     """What a reader should know first, in sentences."""
-    total, parts = len(report.table.names), len(report.sheet)
-    varying, paradigms = report.table.varying, len(set(report.table.paradigms))
-    shared = f" under {_count(parts, 'heading')}" if parts < paradigms else ""
-    suites = len({instance.suite for instance in report.battery.instances if instance.suite})
+    instances = report.battery.instances
+    suites = len({instance.suite for instance in instances if instance.suite})
     of_suites = f" of {_count(suites, 'suite')}" if suites else ""
-    yield f"{_count(total, 'instance')} in {_count(paradigms, 'paradigm')}{of_suites}{shared}."
-    for sentence in report.battery.marks.sentences:
-        yield f"{sentence[:1].upper()}{sentence[1:]}."
+    yield (
+        f"{_count(len(instances), 'instance')} in {_count(len(report.sheet), 'paradigm')}"
+        f"{of_suites}."
+    )
     groups = len(set(report.battery.groups.values()))
-    if groups < total:
+    if groups < len(instances):
         yield (
             f"They are {_count(groups, 'group')} of variants: instances of the same suite, "
             "paradigm and task that have equal demands, and differ in looks if in anything."
         )
+    constant = sum(demand.distinct == 1 for demand in report.demands)
+    lacking = sum(demand.distinct == 0 for demand in report.demands)
     yield (
-        f"Of {_count(len(report.spreads), 'demand')}, {len(varying)} differ between instances, "
-        f"{len(report.constant)} have one value throughout, and {len(report.unmeasured)} are "
+        f"Of {_count(len(report.demands), 'demand')}, {len(report.demands) - constant - lacking} "
+        f"differ between instances, {constant} have one value throughout, and {lacking} are "
         "measured for no instance."
     )
-    what = "headings" if parts < paradigms else "paradigms"
-    if report.separating and parts > 1:
-        most = [s for s in report.separating if s.separates and s.separates >= 0.5][:5]
-        if most:
-            names = ", ".join(f"{s.demand.name} ({s.separates:.2f})" for s in most)
-            yield f"The demands that separate the {what} best are {names}."
-        else:
-            best = report.separating[0]
-            yield (
-                f"No demand separates the {what} well; the best is {best.demand.name} "
-                f"({best.separates:.2f})."
-            )
-    if report.close:
-        looks = {d.name for d in report.table.demands if d.group == LOOK}
-        pair = next((p for p in report.close if not looks & {p.one, p.other}), report.close[0])
-        yield (
-            f"{_count(len(report.close), 'pair')} of demands go together although neither is "
-            f"nested in the other, most of all {pair.one} and {pair.other} ({signed(pair.rho)})."
-        )
-    elif varying:
-        yield "No two demands go together, except those that are nested by definition."
-    if report.separation is not None:
-        parted = report.separation
-        yield (
-            f"The demands of the layout {parted.layout} "
-            + ("can be told apart." if not parted.failures else "cannot all be told apart.")
-        )
-    if fixed := sorted({name for look in report.looks for name in look.fixed}):
-        yield f"Some paradigms have one colour alone: {', '.join(fixed)}."
-    if alike := [one.agent for one in report.impostors if not one.parting]:
-        yield f"No instance shows by its cue an agent that {'; or one that '.join(alike)}."
+    yield from _passing(report.battery)
     known = report.precision
     if known is not None:
         yield from _knowledge(known)
@@ -476,6 +299,22 @@ def summary(report: BatteryReport) -> Iterator[str]:
         yield f"Shipped layouts that cover some of it, with numbers of instances: {coverings}."
     else:
         yield "No shipped layout covers any of it."
+    if alike := [one.agent for one in report.impostors if not one.parting]:
+        yield f"No instance shows by its cue an agent that {'; or one that '.join(alike)}."
+
+
+def _passing(battery: Battery) -> Iterator[str]:
+    """Whether the battery can be passed."""
+    for sentence in battery.marks.sentences:
+        yield f"{sentence[:1].upper()}{sentence[1:]}."
+    if battery.unsolved:
+        yield (
+            f"The planner, which knows where everything is, does not solve "
+            f"{_count(len(battery.unsolved), 'arena')}: they may be beyond it rather than beyond "
+            "everyone."
+        )
+    elif battery.unsolved is not None:
+        yield "The planner, which knows where everything is, solves every arena."
 
 
 def _knowledge(known: Precision) -> Iterator[str]:
@@ -510,17 +349,63 @@ def _reliability_words(known: Precision) -> Iterator[str]:
     if not lengths:
         return
     middle = len(lengths) // 2
-    told: list[str] = []
+    errors: list[str] = []
     for one in known.reliability:
         chosen = one.lengths[middle].chosen
         if chosen is not None:
             node = nodes[one.name]
             error = f"{number(node.read(chosen.sd))} {node.reads_in}".rstrip()
-            told.append(f"{one.name} {error} (reliability {chosen.reliability:.2f})")
+            errors.append(f"{one.name} {error} (reliability {chosen.reliability:.2f})")
     yield (
         f"Standard errors after {lengths[middle].episodes} episodes that the default policy "
-        f"chooses: {'; '.join(told)}."
+        f"chooses: {'; '.join(errors)}."
     )
+
+
+def number(value: float) -> str:
+    """A number with three significant digits, as people write it."""
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    shown = f"{value:.{min(digits, 4)}f}" if digits < 6 else f"{value:.2g}"
+    shown = shown.rstrip("0").rstrip(".") if "." in shown else shown
+    return shown.replace("-", "−") if shown not in ("-0", "") else "0"
+
+
+def signed(value: float) -> str:
+    """A correlation with two decimals and a true minus."""
+    return f"{value:.2f}".replace("-", "−")
+
+
+def _sheet(battery: Battery, layout: Layout | None, maps: int) -> tuple[SheetPart, ...]:
+    """The instances by paradigm, and which of them are shown by a map."""
+    parts: dict[str, list[Instance]] = {}
+    for instance in battery.instances:
+        heading = ": ".join(filter(None, (instance.suite, instance.paradigm)))
+        parts.setdefault(heading, []).append(instance)
+    sizes = [len(instances) for instances in parts.values()]
+    each = max(
+        (k for k in range(1, MAPS_EACH + 1) if sum(min(k, n) for n in sizes) <= maps), default=0
+    )
+    names = () if layout is None else layout.feature_names
+    sheet: list[SheetPart] = []
+    for place, heading in enumerate(sorted(parts)):
+        instances = parts[heading]
+        count = min(each or int(place < maps), len(instances))
+        shown = {k * len(instances) // count for k in range(count)}
+        rows = (
+            SheetRow(one.name, _main_demands(one, names), k in shown)
+            for k, one in enumerate(instances)
+        )
+        sheet.append(SheetPart(heading, tuple(rows)))
+    return tuple(sheet)
+
+
+def _main_demands(instance: Instance, names: Sequence[str]) -> dict[str, float]:
+    """The layout's demands that are not 0; else how far the goal is, and how large."""
+    features = instance.features
+    chosen = [name for name in names if features.get(name)]
+    if not chosen:
+        chosen = [next((name for name in either if name in features), "") for either in _ALWAYS]
+    return {name: features[name] for name in chosen if name}
 
 
 def _covering(battery: Battery) -> Iterator[Covering]:
@@ -539,25 +424,10 @@ def _covering(battery: Battery) -> Iterator[Covering]:
     yield from sorted(coverings, key=lambda covering: -covering.covered)
 
 
-def _spread(spread: Spread) -> dict[str, Any]:
-    demand = spread.demand
+def _demand(demand: Demand) -> dict[str, Any]:
     ends = ("least", "lower_quarter", "middle", "upper_quarter", "greatest")
-    return {
-        "name": demand.name,
-        "unit": demand.unit,
-        "about": demand.about,
-        "group": demand.group,
-        "measured": spread.measured,
-        "missing": dict(spread.missing),
-        "quantiles": dict(zip(ends, spread.quantiles, strict=True)) if spread.measured else None,
-        "distinct": spread.distinct,
-        "stepped": spread.stepped,
-        "range": {"low": spread.low, "high": spread.high, "of": spread.source},
-        "outside": spread.outside,
-        "histogram": [bin._asdict() for bin in spread.bins],
-        "gaps": [{**gap._asdict(), "share": spread.share(gap)} for gap in spread.gaps],
-        "separates": spread.separates,
-    }
+    quantiles = dict(zip(ends, demand.quantiles, strict=True)) if demand.measured else None
+    return {**demand._asdict(), "missing": dict(demand.missing), "quantiles": quantiles}
 
 
 def _precision(known: Precision) -> dict[str, Any]:
@@ -569,7 +439,6 @@ def _precision(known: Precision) -> dict[str, Any]:
         "covered": len(known.bank.names),
         "not_covered": known.reasons,
         "nodes": [_node(node) for node in known.nodes],
-        "correlations": known.correlations.tolist(),
         "tangles": [tangle._asdict() for tangle in known.tangles],
         "reliability": [
             {
@@ -594,42 +463,11 @@ def _node(node: NodePrecision) -> dict[str, Any]:
         "kind": node.kind,
         "unit": node.unit,
         "about": node.about,
-        "range": [node.low, node.high],
         "prior_sd": node.prior_sd,
         "sd": node.sd,
-        "sd_best": node.best,
-        "sd_worst": node.worst,
-        "width_90": node.width,
         "share_of_range": node.share,
         "share_of_prior": node.kept,
-        "sd_by_truth": {part.name: part.sd for part in node.thirds},
     }
-
-
-def _addition(addition: Addition) -> dict[str, Any]:
-    return {
-        "rule": addition.rule,
-        "demands": dict(addition.demands),
-        "instances": addition.count,
-        "like": addition.like or None,
-        "node": addition.node or None,
-        "sd_before": addition.before,
-        "sd_after": addition.after,
-        "share": addition.share,
-        "correlation": addition.correlation,
-    }
-
-
-def _one_reason(alike: Collection[str]) -> str:
-    """One reason for several that differ in numbers alone: of those, from the least to the most."""
-    numbers = [list(map(float, _NUMBER.findall(why))) for why in sorted(alike)]
-    ends = iter([(min(each), max(each)) for each in zip(*numbers, strict=True)])
-
-    def told(_: re.Match[str]) -> str:
-        low, high = next(ends)
-        return f"{low:g}" if low == high else f"{low:g} to {high:g}"
-
-    return _NUMBER.sub(told, min(alike))
 
 
 def _count(number: int, what: str) -> str:

@@ -9,7 +9,7 @@ although the others do say on which side of them it lies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ import numpy as np
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.model.spec import Layout, finite_range
+from animalcat.layouts.model.spec import Latent, Layout
 from animalcat.layouts.model.units import plain_unit
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.coverage import coverage
@@ -28,7 +28,6 @@ from animalcat.service.reporting.reliability import (
     CHOOSING,
     PARTICLES,
     NodeReliability,
-    drawn_outcomes,
     reliabilities,
     variances_at_random,
     variances_if_chosen,
@@ -40,20 +39,6 @@ TANGLED: Final = 0.7
 """Least absolute posterior correlation of two nodes that a battery cannot tell apart."""
 UNKNOWN: Final = 0.9
 """Least share of the prior standard deviation at which a node stays almost unknown."""
-WIDTH: Final = 3.29
-"""Width of a 90 % interval of a normal posterior, in standard deviations."""
-
-
-class PartOfRange(NamedTuple):
-    """Agents whose true value lies in one third of the prior.
-
-    Attributes:
-        name: low, middle or high.
-        sd: Expected posterior standard deviation of these agents, in the node's unit.
-    """
-
-    name: str
-    sd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +52,20 @@ class NodePrecision:
         kind: Capability, bias or robustness.
         unit: Its unit; empty if it has none.
         about: How to read a value.
-        low: Lower end of its range; None if it has none.
-        high: Upper end of its range; None if it has none.
         prior_sd: Standard deviation of the prior.
         sd: Expected posterior standard deviation.
-        best: The standard deviation that one agent in twenty stays below.
-        worst: The standard deviation that one agent in twenty exceeds.
         share: `sd` as a share of the range.
         kept: `sd` as a share of the prior's: 1 if nothing is learnt.
-        thirds: `sd` by where the true value lies.
     """
 
     name: str
     kind: str
     unit: str
     about: str
-    low: float | None
-    high: float | None
     prior_sd: float
     sd: float
-    best: float
-    worst: float
     share: float
     kept: float
-    thirds: tuple[PartOfRange, ...]
 
     @property
     def reads_in(self) -> str:
@@ -103,11 +78,6 @@ class NodePrecision:
         factor, name = plain_unit(self.unit)
         return 100.0 * sd * self.share / self.sd if "(" in name else factor * sd
 
-    @property
-    def width(self) -> float:
-        """Width of the 90 % interval, in the unit."""
-        return WIDTH * self.sd
-
 
 class Tangle(NamedTuple):
     """Two nodes and the correlation of their expected posterior."""
@@ -115,24 +85,6 @@ class Tangle(NamedTuple):
     one: str
     other: str
     correlation: float
-
-
-class AgentPosterior(NamedTuple):
-    """What is known of one agent after the battery.
-
-    Attributes:
-        particles: (particles, nodes).
-        weights: (particles,), which sum to 1.
-    """
-
-    particles: Floats
-    weights: Floats
-
-    @property
-    def covariance(self) -> Floats:
-        """(nodes, nodes)."""
-        centred = self.particles - self.weights @ self.particles
-        return (centred * self.weights[:, np.newaxis]).T @ centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +97,6 @@ class Precision:
         reasons: Why it does not cover the others, with numbers.
         nodes: Every node of the profile, in the layout's order.
         correlations: (nodes, nodes): correlations of the expected posterior.
-        truths: (agents, nodes): the true values of the agents.
-        posteriors: The posterior of every agent.
         reliability: How precisely sessions of some lengths know each capability.
     """
 
@@ -155,8 +105,6 @@ class Precision:
     reasons: dict[str, int]
     nodes: tuple[NodePrecision, ...]
     correlations: Floats
-    truths: Floats
-    posteriors: tuple[AgentPosterior, ...]
     reliability: tuple[NodeReliability, ...]
 
     @property
@@ -173,18 +121,6 @@ class Precision:
 
 Tick = Callable[[int, int], None]
 """Told how many agents are done, of how many."""
-
-
-def simulated_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, Floats]:
-    """Let an agent play every instance once, in an order drawn for it.
-
-    The arguments are those of `drawn_outcomes`.
-
-    Returns:
-        The features (instances, features) in the order played, and the outcomes.
-    """
-    order, outcomes = drawn_outcomes(bank, truth, agent)
-    return bank.in_order(order), outcomes
 
 
 def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total: None) -> Precision:
@@ -211,56 +147,43 @@ def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total:
     )
     z = rng(0, "agents", 0).standard_normal((AGENTS, len(layout.latents)))
     truths = layout.from_standard(z)
-    posteriors: list[AgentPosterior] = []
+    covariances: list[Floats] = []
     by_length: list[Floats] = []
     steps = count()
     for agent, truth in enumerate(truths):
         tick(next(steps), AGENTS + CHOOSING)
         posterior = LivePosterior(layout, agent, particles=PARTICLES)
         by_length.append(variances_at_random(posterior, bank, truth))
-        posteriors.append(AgentPosterior(posterior.particles, posterior.weights))
+        covariances.append(_covariance(posterior))
     chosen = variances_if_chosen(
         bank, list(truths[:CHOOSING]), lambda: tick(next(steps), AGENTS + CHOOSING)
     )
-    covariances = np.stack([posterior.covariance for posterior in posteriors])
-    expected: Floats = np.asarray(covariances.mean(axis=0), np.float64)
-    sd = np.sqrt(np.maximum(np.diagonal(expected), 1e-300))
-    variances = np.diagonal(covariances, axis1=1, axis2=2)
+    expected: Floats = np.mean(covariances, axis=0)
+    sd: Floats = np.sqrt(np.maximum(np.diagonal(expected), 1e-300))
     return Precision(
         layout,
         bank,
         covered.counts,
-        tuple(_node(layout, k, truths[:, k], variances[:, k]) for k in range(len(sd))),
+        tuple(_node(layout.latents[k], float(sd[k])) for k in range(len(sd))),
         expected / np.outer(sd, sd),
-        truths,
-        tuple(posteriors),
         reliabilities(bank, np.array(by_length), chosen),
     )
 
 
-def _node(layout: Layout, k: int, truth: Floats, variance: Floats) -> NodePrecision:
-    node = layout.latents[k]
-    low, high = finite_range(node.prior)
-    sd = float(np.sqrt(variance.mean()))
-    best, worst = np.sqrt(np.quantile(variance, [0.05, 0.95])).tolist()
+def _covariance(posterior: LivePosterior) -> Floats:
+    """Covariance of a posterior, (nodes, nodes)."""
+    centred = posterior.particles - posterior.weights @ posterior.particles
+    return (centred * posterior.weights[:, np.newaxis]).T @ centred
+
+
+def _node(node: Latent, sd: float) -> NodePrecision:
     return NodePrecision(
         name=node.name,
         kind=node.kind,
         unit="" if node.unit == "1" else node.unit,
         about=node.about,
-        low=low,
-        high=high,
         prior_sd=node.prior.sd,
         sd=sd,
-        best=best,
-        worst=worst,
         share=sd / node.prior.span,
         kept=sd / node.prior.sd,
-        thirds=tuple(_thirds(truth, variance)),
     )
-
-
-def _thirds(truth: Floats, variance: Floats) -> Iterator[PartOfRange]:
-    order = np.argsort(truth, kind="stable")
-    for name, rows in zip(("low", "middle", "high"), np.array_split(order, 3), strict=True):
-        yield PartOfRange(name, float(np.sqrt(variance[rows].mean())))

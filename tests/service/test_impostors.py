@@ -1,15 +1,11 @@
-"""Which looks go together with paradigms, and which cues a battery cannot tell from ability."""
+"""Which cues a battery cannot tell from ability."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from animalcat.arena_configs.instance import Instance
-from animalcat.service.batteries.balance import LEAST, balances
 from animalcat.service.batteries.impostors import ENOUGH, impostors
-
-RNG = np.random.default_rng(0)
 
 
 def instances(paradigm: str, count: int, **features: object) -> list[Instance]:
@@ -28,38 +24,6 @@ def instances(paradigm: str, count: int, **features: object) -> list[Instance]:
         )
         for k in range(count)
     ]
-
-
-def colours(count: int) -> object:
-    return RNG.choice([20.0, 153.0, 222.0, 240.0], count)
-
-
-def test_a_colour_of_one_paradigm_alone_is_found() -> None:
-    grey = instances("wall", 100, occluderRed=153.0)
-    cups = instances("cups", 200, occluderRed=colours(200))
-    few = instances("rare", LEAST - 1, occluderRed=20.0)
-    without = instances("open", 50)
-    (found,) = balances([*grey, *cups, *few, *without])
-    assert (found.look, found.fixed, found.paradigms) == ("occluderRed", ("wall",), 2)
-    assert found.v > 0.5
-
-
-def test_colours_that_are_drawn_alike_do_not_go_together_with_paradigms() -> None:
-    kinds = [instances(f"p{k}", 100, wallBlue=colours(100)) for k in range(6)]
-    (found,) = balances([one for kind in kinds for one in kind])
-    assert found.fixed == ()
-    assert found.v < 0.1
-
-
-def test_what_tells_the_paradigm_has_a_v_of_one() -> None:
-    both = [*instances("a", 40, wallRed=20.0), *instances("b", 40, wallRed=200.0)]
-    (found,) = balances(both)
-    assert found.v == pytest.approx(1.0)
-    assert found.fixed == ("a", "b")
-
-
-def test_a_colour_that_is_always_the_same_says_nothing() -> None:
-    assert balances([*instances("a", 40, wallRed=9.0), *instances("b", 40, wallRed=9.0)]) == ()
 
 
 def test_arenas_in_which_a_cue_and_the_goal_part_are_counted() -> None:

@@ -1,4 +1,4 @@
-"""Which demands a battery can take apart, and the battery that was made so that it can."""
+"""A battery is selected so that its demands do not go together."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.drafts import Draft, measured
-from animalcat.service.batteries.selection import select
-from animalcat.service.batteries.separation import MOST, DemandRows, scales_of, separation
+from animalcat.service.batteries.selection import MOST, DemandRows, Together, scales_of, select
 
 LAYOUT: Final = load_layout("object-permanence", "measured")
 ABSENT: Final = {
@@ -87,42 +86,16 @@ def random_instances(count: int, seed: int, together: float = 0.0) -> list[Insta
     return made
 
 
+def together(instances: Sequence[Instance]) -> list[Together]:
+    return DemandRows.of(LAYOUT, instances).together
+
+
 def test_demands_that_go_together_are_named() -> None:
-    found = separation(LAYOUT, random_instances(200, 1, together=0.5))
-    first = found.together[0]
+    found = together(random_instances(200, 1, together=0.5))
+    first = found[0]
     assert {first.one, first.other} == {"goalDistance", "timeUnderOcc"}
     assert 0.35 < first.ranks < 0.65
-    assert found.failures[0].startswith("goalDistance and timeUnderOcc go together")
-    assert all(one.most < 0.3 for one in found.together[1:])
-
-
-def test_pairs_differ_in_one_demand_and_are_of_one_draw() -> None:
-    made = [
-        instance("a", "1"),
-        instance("a.far", "1", goalDistance=50.0),
-        instance("a.far-and-long", "1", goalDistance=50.0, timeUnderOcc=15.0),
-        instance("a.nearly", "1", goalDistance=5.5),  # as far as a, within a hundredth of the range
-        instance("b", "2", numPositions=9.0),  # alike but for one demand, but of another draw
-        instance("a.shown", "1", occluderPresence=0.0, timeUnderOcc=np.nan, numPositions=np.nan),
-        instance("a.left", "1", rightLeftPosition=-1.0),
-        instance("a.right", "1", rightLeftPosition=1.0),
-    ]
-    found = {(one.demand, one.one, one.other) for one in separation(LAYOUT, made).pairs}
-    assert found == {
-        ("goalDistance", "a", "a.far"),
-        ("goalDistance", "a.nearly", "a.far"),
-        ("timeUnderOcc", "a.far", "a.far-and-long"),
-        ("rightLeftPosition", "a", "a.left"),
-        ("rightLeftPosition", "a", "a.right"),
-        ("rightLeftPosition", "a.nearly", "a.left"),
-        ("rightLeftPosition", "a.nearly", "a.right"),
-        ("rightLeftPosition", "a.left", "a.right"),
-        # What is hidden differs from what is not in whatever hiding brings with it.
-        ("occluderPresence", "a.shown", "a"),
-        ("occluderPresence", "a.shown", "a.nearly"),
-    }
-    unknown = [instance("a"), instance("b", numPositions=9.0)]
-    assert [one.demand for one in separation(LAYOUT, unknown).pairs] == ["numPositions"]
+    assert all(one.most < 0.3 for one in found[1:])
 
 
 def test_ends_need_the_other_demands_to_be_easy() -> None:
@@ -134,36 +107,20 @@ def test_ends_need_the_other_demands_to_be_easy() -> None:
         instance("half", "4", goalDistance=30.0),
         instance("shown", "5", occluderPresence=0.0, timeUnderOcc=np.nan, numPositions=np.nan),
     ]
-    ends = {(one.demand, one.value): one for one in separation(LAYOUT, made).ends}
-    assert ends["goalDistance", 56.0].instances == ("far", "also-far")
-    assert ends["goalDistance", 56.0].tasks == 2
-    assert ends["goalDistance", 0.0].instances == ("easy",)
-    assert ends["timeUnderOcc", 20.0].instances == ()
-    assert ends["occluderPresence", 0.0].instances == ("shown",)
-    assert ends["occluderPresence", 1.0].instances == ("easy",)
-
-
-def test_exceptions_have_reasons() -> None:
-    found = separation(LAYOUT, random_instances(40, 2))
-    reasons = {(one.one, one.other): one.reason for one in found.exempt}
-    assert "nested by definition" in reasons["occluderPresence", "timeUnderOcc"]
-    assert "is 1 in all" in reasons["occluderPresence", "goalSize"]
-    assert "has one value" in reasons["platformNeeded", "all others"]
-    compared = {frozenset((one.one, one.other)) for one in found.together}
-    assert not compared & {frozenset(pair) for pair in reasons}
-    assert len(compared) == 7 * 6 / 2
+    ends = DemandRows.of(LAYOUT, made).at_ends()
+    assert ends == {"easy", "far", "also-far", "shown"}
 
 
 def test_a_selection_takes_demands_apart_and_no_task() -> None:
     made = random_instances(200, 3, together=0.35)
     ends = [instance(f"e{k}", f"e{k}", goalDistance=50.0, timeUnderOcc=1.0) for k in range(3)]
     made += ends
-    assert separation(LAYOUT, made).together[0].most > MOST
+    assert together(made)[0].most > MOST
     unsolved = ["i001.size", "i002"]
     chosen = select(LAYOUT, made, 240, unsolved)
     kept = [one for one in made if one.name in chosen]
     assert 240 <= len(kept) <= 241
-    assert separation(LAYOUT, kept).together[0].most < MOST
+    assert together(kept)[0].most < MOST
     assert not chosen & {"i001", "i001.size", "i002"}
     assert all((one.name in chosen) == (f"{one.name[:4]}.size" in chosen) for one in made[1:3])
     assert {one.name for one in ends} <= chosen
@@ -201,24 +158,9 @@ def _measured(made: FamilyInstance) -> Instance:
 Task = tuple[Family, Sequence[FamilyInstance], Sequence[Instance]]
 
 
-def test_each_control_of_an_easy_instance_makes_one_demand_hard(task: Task) -> None:
+def test_each_control_of_an_easy_instance_is_at_an_end(task: Task) -> None:
     _, made, instances = task
-    found = separation(LAYOUT, instances)
-    base = made[0].name
-    pairs = {one.other: one.demand for one in found.pairs if one.one == base}
-    assert pairs == {
-        f"{base}.far": "goalDistance",
-        f"{base}.small": "goalSize",
-        f"{base}.left": "rightLeftPosition",
-        f"{base}.right": "rightLeftPosition",
-        f"{base}.long": "timeUnderOcc",
-        f"{base}.many": "numPositions",
-        f"{base}.lava": "lavaToAvoid",
-        f"{base}.ramp": "rampNeeded",
-        f"{base}.platform": "platformNeeded",
-    }
-    assert ("occluderPresence", base) in {(one.demand, one.other) for one in found.pairs}
-    assert [one.tasks for one in found.ends] == [1] * len(found.ends)
+    assert DemandRows.of(LAYOUT, instances).at_ends() == {one.name for one in made}
 
 
 def test_what_the_family_claims_holds_when_it_is_played(task: Task) -> None:
