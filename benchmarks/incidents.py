@@ -220,7 +220,7 @@ class Stage:
             f'tls_certificate = "{self.folder / "server.pem"}"\n'
             f'tls_key = "{self.folder / "server.key"}"\n'
             f'store = "{self.database.url}"\nmetrics = "{self.metrics}"\nlog = "json"\n'
-            f"drain_seconds = 10\nclaim_seconds = 3\nspare_disk_bytes = {SPARE_MIB << 20}\n"
+            f"drain_seconds = 10\nspare_disk_bytes = {SPARE_MIB << 20}\n"
             f"spare_memory_bytes = {SPARE_MIB << 20}\n"
         )
         with self.log.open("ab") as log:

@@ -100,7 +100,7 @@ class Stage:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._environment = environment() | {"ANIMALCAT_DIRECT": "0" if relayed else "1"}
         if store:
-            self._environment |= {"ANIMALCAT_STORE": store, "ANIMALCAT_CLAIM_SECONDS": "0.5"}
+            self._environment["ANIMALCAT_STORE"] = store
 
     def play(self) -> list[str]:
         """Play the session whatever happens, and return what is wrong with it."""

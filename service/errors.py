@@ -24,9 +24,8 @@ from animalcat.service import calls
 from animalcat.service.logs import about
 from animalcat.service.refusals import Seldom
 from animalcat.service.storage.artefacts import ArtefactsError
-from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.damage import REMEDY, damage_of
-from animalcat.service.storage.errors import InUseError, UnreadableError
+from animalcat.service.storage.errors import InUseError, StoreInUseError, UnreadableError
 from animalcat.service.storage.listing import BadPageError
 
 log = logging.getLogger(__name__)
@@ -83,7 +82,6 @@ class Code(StrEnum):
     DISMISSED = "DISMISSED"
     UNJUDGED = "UNJUDGED"
     TOO_LARGE = "TOO_LARGE"
-    SERVED_ELSEWHERE = "SERVED_ELSEWHERE"
     BAD_MESSAGE = "BAD_MESSAGE"
     NO_TOKEN = "NO_TOKEN"
     BAD_TOKEN = "BAD_TOKEN"
@@ -197,9 +195,6 @@ CATALOGUE: Final[dict[Code, Public]] = {
         "The agent's code failed in an episode, and nobody has said yet what that counts as.",
     ),
     Code.TOO_LARGE: Public(StatusCode.RESOURCE_EXHAUSTED, "The request is too large."),
-    Code.SERVED_ELSEWHERE: Public(
-        StatusCode.FAILED_PRECONDITION, "Another server of the same store has the session."
-    ),
     Code.BAD_MESSAGE: Public(
         StatusCode.INVALID_ARGUMENT,
         "The message is not the protobuf message of this call; use the protos of this version.",
@@ -265,7 +260,7 @@ _CODES: Final[dict[type[Exception], Code]] = {
     BadPageError: Code.BAD_PAGE,
     InUseError: Code.IN_USE,
     UnreadableError: Code.UNREADABLE,
-    NotOwnerError: Code.SERVED_ELSEWHERE,
+    StoreInUseError: Code.STORE_BUSY,
     PluginNotAllowedError: Code.PLUGIN_NOT_ALLOWED,
     PluginError: Code.PLUGIN_BROKEN,
 }

@@ -40,6 +40,7 @@ from animalcat.service.rpc.server import PortInUseError, serve
 from animalcat.service.storage.artefacts import ArtefactsUrlError
 from animalcat.service.storage.belonging import StrayPartsError
 from animalcat.service.storage.damage import REMEDY, damage_of
+from animalcat.service.storage.errors import StoreInUseError
 from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
 from animalcat.service.tracing import TracesError
 
@@ -237,7 +238,7 @@ def _serve(
         fail(f"the database{where} is damaged ({damage}), so nothing was started. {REMEDY}.")
     except ClusterError as error:
         fail(str(error), UNREACHABLE)
-    except (DirectoryInUseError, PortInUseError) as error:
+    except (DirectoryInUseError, StoreInUseError, PortInUseError) as error:
         fail(str(error), UNREACHABLE)
     except OSError as error:
         fail(f"{error.filename or settings.home}: {error.strerror or error}", UNREACHABLE)

@@ -69,11 +69,8 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
     """
     if not server:
         from animalcat.service.host.lock import running_server
-        from animalcat.service.host.settings import Settings
 
         folder = data_folder(data)
-        if Settings().store:
-            fail("several servers may share a PostgreSQL; name the one that is meant by --server")
         holder = running_server(folder)
         if holder is None:
             fail(

@@ -133,9 +133,7 @@ class Campaign(_message.Message):
     max_workers: _builtins.int
     """Most simulators that play it at once on one server; 0: as many as the server has for it."""
     waits_for: _builtins.str
-    """Why no agent can play on until a person does something, in words; empty where some can, and where
-    another server has the campaign.
-    """
+    """Why no agent can play on until a person does something, in words; empty where some can."""
     episodes: _builtins.int
     """Episodes of all its sessions that count."""
     over: _builtins.bool

@@ -25,7 +25,7 @@ class MadeSessions:
 
     @asynccontextmanager
     async def changing(self, token: str) -> AsyncGenerator[None]:
-        """Keep other servers of the directory from making sessions with a token meanwhile."""
+        """Keep other calls from making sessions with a token meanwhile."""
         private_folder(self._folder)
         with self._file(token).with_suffix(".lock").open("ab") as lock:
             await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)

@@ -30,7 +30,7 @@ LOCAL_DAYS: Final = 30
 
 
 class Tickets:
-    """Signs tickets with a key of the data directory, which every server of it shares.
+    """Signs tickets with a key of the data directory.
 
     Whoever can read the key can read everything else in the directory, too. So commands that work
     on a data directory sign a pass with it, by which its server takes them for an operator.

@@ -83,8 +83,6 @@ class Conductor:
 
     async def _go_on(self) -> bool:
         """Do what can be done now, and return whether nothing is left to do."""
-        if not await self._is_there():
-            return True
         sessions = await self._sessions()
         self.waits_for = ""
         if not self.campaign.reason and all(_waits(session) for session in sessions):
@@ -95,15 +93,6 @@ class Conductor:
             await self._conclude()
         finally:
             self.concluded.set()
-        return True
-
-    async def _is_there(self) -> bool:
-        """Take in what another server may have stored meanwhile; False: the campaign is gone."""
-        if self._engines.parts.claims is not None:
-            stored = await asyncio.to_thread(self._engines.parts.store.campaign, self.campaign.id)
-            if stored is None:
-                return False
-            self.campaign = stored
         return True
 
     async def _listen(self) -> None:
@@ -184,7 +173,6 @@ class Conductors:
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
-        engines.conduct = self.start
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._conductors: dict[str, Conductor] = {}
 

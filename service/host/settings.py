@@ -159,9 +159,10 @@ class Settings(BaseSettings):
     """Packages whose plugins the server may run. Their code can do all that the server may."""
 
     store: str = ""
-    """Keep sessions in this PostgreSQL database, which several servers may share:
-    postgresql://USER:PASSWORD@HOST/DATABASE. They share the data directory too, or --artefacts.
-    Better given as ANIMALCAT_STORE, as a command line can be seen by others."""
+    """Keep sessions in this PostgreSQL database: postgresql://USER:PASSWORD@HOST/DATABASE.
+
+    Better given as ANIMALCAT_STORE, as a command line can be seen by others.
+    """
     artefacts: str = ""
     """Keep batteries, recordings and draws in this object storage, for example s3://BUCKET/FOLDER.
 
@@ -169,8 +170,6 @@ class Settings(BaseSettings):
     """
     cache_bytes: int = Field(default=2 * 1024**3, ge=0)
     """Most bytes of copies in `home` of recordings and draws that are at that URL."""
-    claim_seconds: float = Field(default=15.0, ge=0.3)
-    """Seconds after which another server of the same store may take over a dead one's sessions."""
     drain_seconds: float = Field(default=30.0, ge=0.0)
     """Seconds for which a server that gets SIGTERM lets open episodes be played to their end."""
     metrics: str = ""

@@ -190,11 +190,6 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                 "version wrote it; otherwise cancel its sessions and delete it",
             )
 
-        for session in await self._engines.sessions_of(campaign.sessions):
-            if not session.state.over:
-                await self._engines.claim(session.id)  # another server would play on
-                break
-
         async def work(tick: Tick) -> str:
             await self._end(campaign, tick)
             return names.campaign_name(campaign.id)

@@ -13,12 +13,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import grpc
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
+from sqlalchemy.exc import DBAPIError
 
 from animalcat import plugins
 from animalcat.envs.starting import Starter
@@ -69,6 +69,7 @@ from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import Artefacts, artefacts_for
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging
+from animalcat.service.storage.errors import StoreInUseError
 from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.tracing import traced
 from animalcat.service.versions import versions
@@ -163,7 +164,8 @@ class Inside(NamedTuple):
     Attributes:
         settings: How it is served.
         clock: Returns the current time.
-        lock: Keeps other servers away; None where several share the store.
+        name: Of this run of the server, which no other has.
+        lock: Keeps other servers away.
         engines: The engines of its sessions.
         conductors: Those of its campaigns.
         operations: What takes long.
@@ -175,7 +177,8 @@ class Inside(NamedTuple):
 
     settings: Settings
     clock: Callable[[], datetime]
-    lock: DirectoryLock | None
+    name: str
+    lock: DirectoryLock
     engines: Engines
     conductors: Conductors
     operations: Operations
@@ -220,18 +223,16 @@ async def composed(
 
     Args and errors are those of `create_server`, but for what has to do with its address.
     """
-    # Servers that share a database share the directory; the claims of sessions keep them apart.
-    lock = None if settings.store else DirectoryLock(settings.home)
+    lock = DirectoryLock(settings.home)
     opened = AsyncExitStack()
     try:
         opened.enter_context(plugins.only(settings.allowed_plugins))
         name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         fresh = not settings.store and not (settings.home / DATABASE).exists()
-        store = await asyncio.to_thread(_open_store, settings, name)
+        store = await asyncio.to_thread(_open_store, settings)
         opened.push_async_callback(asyncio.to_thread, store.close)
-        claims = store.claims(settings.claim_seconds) if settings.store else None
-        if not settings.store:
-            await asyncio.to_thread(store.nobody_plays)
+        await asyncio.to_thread(store.hold, name)
+        await asyncio.to_thread(store.nobody_plays)
         here = versions()
         workers, fits = await _engine(settings, here, starter)
         opened.push_async_callback(fits.close)
@@ -257,7 +258,6 @@ async def composed(
             fitter or fits,
             bus,
             here,
-            claims=claims,
             disk=disk,
             memory=memory,
             unused_seconds=settings.unused_seconds,
@@ -265,9 +265,7 @@ async def composed(
         )
         engines = Engines(parts)
         conductors = Conductors(engines)
-        operations = await asyncio.to_thread(
-            Operations, _own_folder(settings) / "operations", clock
-        )
+        operations = await asyncio.to_thread(Operations, settings.home / "operations", clock)
         where = f"{socket.gethostname()}:{settings.port}"
         audit = Audit(store.audit, where, clock, Outbox(settings.home / FOLDER), host_of)
         opened.push_async_callback(audit.close)
@@ -290,6 +288,7 @@ async def composed(
         yield Inside(
             settings,
             clock,
+            name,
             lock,
             engines,
             conductors,
@@ -303,8 +302,7 @@ async def composed(
         try:
             await opened.aclose()
         finally:
-            if lock is not None:
-                lock.release()
+            lock.release()
 
 
 @asynccontextmanager
@@ -329,6 +327,7 @@ async def create_server(
         ExposureError: Other machines could reach the server without credentials.
         CertificateError: The server's certificate cannot be made.
         DirectoryInUseError: Another server uses the directory.
+        StoreInUseError: Another server uses the database.
         PortInUseError: The server cannot listen at its address.
         StoreVersionError: Another version wrote the directory, and this one cannot use it.
         ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
@@ -341,7 +340,7 @@ async def create_server(
     check_provider(settings)
     async with composed(settings, clock, fitter, starter) as inside:
         engines, refusals, lock = inside.engines, inside.refusals, inside.lock
-        claims, standing, audit = engines.parts.claims, inside.standing, inside.gate.audit
+        standing, audit = inside.standing, inside.gate.audit
         assert audit is not None, "a server keeps one"
         metrics = Metrics() if settings.metrics else None
         budget = Budget.of(descriptors(), settings.max_strangers)
@@ -379,9 +378,6 @@ async def create_server(
             doorman.port = int(address.rpartition(":")[2])
             doorman.door = local.address.removeprefix("unix:")
             tasks.append(asyncio.create_task(doorman.watch()))
-            if claims is not None:
-                claims.listen_at(address)
-                tasks.append(asyncio.create_task(engines.keep_claims()))
             tasks.append(asyncio.create_task(standing.readiness.watch()))
             tasks.append(asyncio.create_task(standing.warn()))
             tasks.append(asyncio.create_task(engines.keep_spare()))
@@ -407,9 +403,8 @@ async def create_server(
                     metrics.served(*settings.metrics_at, engines, refusals, standing)
                 )
                 log.info("measurements are offered at port %d", offered)
-            if lock is not None:
-                lock.publish(address, "" if settings.open_to_machine else local.address, web)
-                tasks.append(asyncio.create_task(_keep_lock(lock)))
+            lock.publish(address, "" if settings.open_to_machine else local.address, web)
+            tasks.append(asyncio.create_task(_keep_locks(inside)))
             log.info("serving %s at %s", settings.home, address)
 
             async def drain() -> None:
@@ -448,11 +443,8 @@ async def _engine(
     return await engine(settings, settings.home.absolute(), here)
 
 
-def _open_store(settings: Settings, name: str) -> SqlStore:
-    if not settings.store:
-        return SqlStore.in_directory(settings.home)
-    settings.home.mkdir(parents=True, exist_ok=True)
-    return SqlStore(settings.store, name)
+def _open_store(settings: Settings) -> SqlStore:
+    return SqlStore(settings.store) if settings.store else SqlStore.in_directory(settings.home)
 
 
 def _forget(settings: Settings, store: SqlStore, fresh: bool) -> None:
@@ -463,22 +455,18 @@ def _forget(settings: Settings, store: SqlStore, fresh: bool) -> None:
             (settings.home / f"{DATABASE}{ending}").unlink(missing_ok=True)
 
 
-def _own_folder(settings: Settings) -> Path:
-    """The folder for what this server alone knows, of several that share a store.
-
-    It is the same at every start.
-    """
-    if not settings.store:
-        return settings.home
-    return settings.home / "servers" / f"{socket.gethostname()}-{settings.port}"
-
-
-async def _keep_lock(lock: DirectoryLock) -> None:
-    """Write the lock file again whenever it was deleted."""
+async def _keep_locks(inside: Inside) -> None:
+    """Write the lock file again whenever it was deleted, and hold a database that was restarted."""
     while True:
         await asyncio.sleep(LOCK_SECONDS)
         with suppress(OSError):  # a full disk, say: the lock itself is held in any case
-            lock.restore()
+            inside.lock.restore()
+        with suppress(DBAPIError):  # the database may come back
+            try:
+                await asyncio.to_thread(inside.engines.parts.store.hold, inside.name)
+            except StoreInUseError as error:
+                log.error("this server writes nothing any more: %s", error)
+                return
 
 
 async def serve(
@@ -643,7 +631,7 @@ async def servicers_of(inside: Inside, local: LocalAddress) -> Servicers:
     """
     settings, engines, operations = inside.settings, inside.engines, inside.operations
     clock, conductors = inside.clock, inside.conductors
-    requests = await asyncio.to_thread(Requests, _own_folder(settings) / "requests.jsonl")
+    requests = await asyncio.to_thread(Requests, settings.home / "requests.jsonl")
     library = BatteryLibrary(engines.parts.store, engines.parts.files)
     secret = await asyncio.to_thread(ServerSecret, settings.home, settings.secret)
     sessions = Sessions(engines, library, requests, clock, secret, inside.gate.audit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from animalcat.service.batteries.battery import BATTERIES, Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.library.plugins import insist_unchanged
 from animalcat.service.measuring.certificates import CERTIFICATES
-from animalcat.service.model import StoredCampaign
 from animalcat.service.session.engine import SessionEngine
 from animalcat.service.session.events import Event
 from animalcat.service.session.parts import Parts
@@ -43,13 +42,10 @@ class Engines:
 
     Attributes:
         parts: What they share.
-        conduct: Called with a campaign of which this server has come to own a session, where
-            several servers share the store.
     """
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self.conduct: Callable[[StoredCampaign], None] = lambda campaign: None
         self._engines = Unused[SessionEngine](
             parts.monotonic,
             idle=lambda engine: engine.idle,
@@ -63,7 +59,6 @@ class Engines:
         self._draining = False
         self._left = 0
         self._giving_back: asyncio.Future[None] | None = None
-        self._stopping: set[asyncio.Future[None]] = set()
 
     @property
     def battery_folder(self) -> Path:
@@ -90,63 +85,18 @@ class Engines:
         async with self._making:
             engine = self._engines.get(session)
             if engine is None:
-                await self.stored(session)  # what is not there cannot be owned
-                await self.claim(session)
-                stored = await self.stored(session)  # as its last owner left it
+                stored = await self.stored(session)
                 if not stored.state.over:
                     await asyncio.to_thread(insist_unchanged, stored.spec)
                 engine = SessionEngine(
                     stored, await self.battery(stored.spec.battery_digest), self.parts
                 )
-                await self._forget()
+                self._forget()
                 self._engines.put(session, engine)
                 if self._draining:
                     await engine.drain()
         self.spare()
         return engine
-
-    async def claim(self, session: str) -> None:
-        """Become the server that owns a session and its campaign, where several share the store.
-
-        Raises:
-            ServiceError: Another server owns it.
-        """
-        claims = self.parts.claims
-        if claims is None:
-            return
-        campaign = await asyncio.to_thread(self.parts.store.campaign_of, session)
-        its_own = () if campaign is None else campaign.sessions
-        other = await asyncio.to_thread(claims.claim, session, its_own)
-        if other is not None:
-            what = f"session {session}{'' if campaign is None else ', with its campaign,'}"
-            raise ServiceError(
-                Code.SERVED_ELSEWHERE,
-                f"{what} is served by the server at {other.address}; connect there. If that server "
-                f"has died, this one takes over within {claims.seconds:g} s",
-            )
-        if campaign is not None:
-            self.conduct(campaign)
-
-    async def keep_claims(self) -> None:
-        """Renew this server's claims for as long as it lives; it may end by being cancelled.
-
-        A server that was too slow, and has lost a session to another, lets its agents go.
-        """
-        claims = self.parts.claims
-        assert claims is not None, "only where several servers share the store"
-        while True:
-            await asyncio.sleep(claims.seconds / 3)
-            mine = list(self._engines)  # what is claimed from here on may not be among the renewed
-            try:
-                held = await asyncio.to_thread(claims.renew)
-            except Exception as error:  # noqa: BLE001 - the database may come back
-                log.error("the claims of sessions could not be renewed: %s", error)
-                continue
-            for session in mine:
-                if session not in held and (engine := self._engines.pop(session)):
-                    log.error("session %s is lost to another server", session)
-                    self._stopping.add(stop := asyncio.ensure_future(engine.stop()))
-                    stop.add_done_callback(self._stopping.discard)
 
     async def stored(self, session: str) -> Session:
         """Return a session as it is stored.
@@ -201,8 +151,6 @@ class Engines:
         engine = self._engines.look(session)
         if engine is None:
             return await self._found(session)
-        if self.parts.claims is not None:  # another server may have shared it meanwhile
-            await self.owned(session)
         return engine.session
 
     async def owned(self, session: str) -> None:
@@ -261,8 +209,6 @@ class Engines:
         async with self._making:
             stored = await self.session(session)
             engine = self._engines.get(session)
-            if engine is None:
-                await self.claim(session)
             if engine is not None and engine.playing:
                 raise ServiceError(
                     Code.IN_USE, f"session {session} is being played; cancel it first"
@@ -270,13 +216,9 @@ class Engines:
             if engine is not None:
                 self._engines.pop(session)
                 await engine.stop()
-            try:
-                await asyncio.to_thread(
-                    self.parts.store.delete_session, session, partial(self._remove_files, session)
-                )
-            finally:
-                if self.parts.claims is not None:
-                    await asyncio.to_thread(self.parts.claims.release, session)
+            await asyncio.to_thread(
+                self.parts.store.delete_session, session, partial(self._remove_files, session)
+            )
         if not stored.state.over:  # its watchers need not wait for more
             gone = replace(stored, state=SessionState.CANCELLED, reason="the session was deleted")
             self.parts.bus.publish(Event(gone, None))
@@ -322,7 +264,7 @@ class Engines:
         """Let the engines and batteries leave memory that nobody has used for long, or that weigh.
 
         A session whose engine has left is resumed from what is stored when it is used again, as
-        after a restart of the server. It stays this server's: its claim is renewed.
+        after a restart of the server.
         """
         most = self.parts.unused_bytes
         left = spare((self._engines, self._batteries), self.parts.unused_seconds, most)
@@ -338,7 +280,7 @@ class Engines:
             await asyncio.sleep(max(1.0, min(30.0, self.parts.unused_seconds / 4)))
             try:
                 async with self._making:
-                    await self._forget()
+                    self._forget()
                 self.spare()
             except Exception:  # the database may come back
                 log.exception("memory could not be given back")
@@ -367,10 +309,7 @@ class Engines:
     async def close(self) -> None:
         """Let every agent go, and wait until everything is stored."""
         await asyncio.gather(*(engine.stop() for engine in self._engines.values()))
-        await asyncio.gather(*self._stopping, return_exceptions=True)
         await self.parts.workers.close()
-        if self.parts.claims is not None:
-            await asyncio.to_thread(self.parts.claims.release)
 
     async def extend(self, session: str, max_episodes: int, target_sd: float | None) -> None:
         """Give a session more episodes, or a finer target, and let it go on if it was finished.
@@ -387,7 +326,6 @@ class Engines:
         """
         async with self._making:
             stored = await self.stored(session)
-            await self.claim(session)
             engine = self._engines.get(session)
             if engine is not None and engine.playing:
                 raise ServiceError(
@@ -404,14 +342,11 @@ class Engines:
                 await engine.stop()
             await asyncio.to_thread(self.parts.store.extend, session, stop)
 
-    async def _forget(self) -> None:
-        """Drop the engines of sessions that are over, and give these sessions up."""
+    def _forget(self) -> None:
+        """Drop the engines of sessions that are over."""
         engines = [(e.session, e) for e in self._engines.values()]
-        over = [s.id for s, e in engines if s.state.over and not e.playing]
-        for session in over:
+        for session in [s.id for s, e in engines if s.state.over and not e.playing]:
             self._engines.pop(session)
-        if over and self.parts.claims is not None:
-            await asyncio.to_thread(self.parts.claims.release, *over)
 
 
 def extended(session: Session, max_episodes: int, target_sd: float | None) -> StoppingRule:

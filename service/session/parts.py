@@ -14,7 +14,6 @@ from animalcat.service.session.disk import Disk
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import Artefacts
-from animalcat.service.storage.claims import Claims
 from animalcat.service.storage.sql import SqlStore
 
 
@@ -31,7 +30,6 @@ class Parts:
         bus: Tells watchers of changes.
         versions: Version by package, of every package that could change a result.
         monotonic: Clock in seconds, for measuring how long an attempt took.
-        claims: Claims of sessions, where several servers share the store; None where they do not.
         disk: Says whether there is room for what is to be played.
         memory: Says whether there is memory for it, and whether something has died of having none.
         environment: The environment variables of the server, and so of its simulators.
@@ -47,7 +45,6 @@ class Parts:
     bus: EventBus
     versions: Mapping[str, str]
     monotonic: Callable[[], float] = time.monotonic
-    claims: Claims | None = None
     disk: Disk = field(default_factory=Disk)
     memory: SpareMemory = field(default_factory=SpareMemory)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))

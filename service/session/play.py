@@ -139,21 +139,8 @@ async def play_attempt(
         outcomes=judgement.outcomes,
     )
     if played.left is None or not link.leaves_open(played.left):
-        await asyncio.to_thread(end_recording, parts, episode, footer, period)
+        await asyncio.to_thread(finish_recording, path, footer, period)
     return finished, played
-
-
-def end_recording(
-    parts: Parts, episode: Episode, footer: results_pb2.EpisodeFooter, decision_period: int
-) -> None:
-    """Finish a recording, unless another server has the session and has said what became of it.
-
-    Raises:
-        NotOwnerError: It has; the recording stays as the other left it.
-    """
-    parts.store.check_owned(episode.session)
-    path = recording_path(parts.data, episode.session, episode.number, episode.attempt)
-    finish_recording(path, footer, decision_period)
 
 
 def _agent_seed(spec: SessionSpec, episode: Episode) -> int:

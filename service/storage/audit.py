@@ -53,10 +53,7 @@ class AuditFilter:
 
 
 class AuditLog:
-    """The audit log of a database; see `SqlStore` for what holds of its methods.
-
-    Servers that share a database add lines one after another, to one log.
-    """
+    """The audit log of a database; see `SqlStore` for what holds of its methods."""
 
     def __init__(
         self, reader: Engine, changing: Callable[[], AbstractContextManager[Connection]]

@@ -15,6 +15,10 @@ class InUseError(Exception):
     """What was to be deleted is still needed; the message says by what, and what to do."""
 
 
+class StoreInUseError(Exception):
+    """Another server uses the database; the message says which, and what to do."""
+
+
 class FilledError(Exception):
     """What was to be filled is not empty; the message says what is there."""
 

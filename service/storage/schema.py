@@ -20,7 +20,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = "r2"
+REVISION: Final = "r1"
 """Revision of the schema; `migrations/versions` has the step that leads to each revision."""
 
 metadata: Final = MetaData()
@@ -188,17 +188,6 @@ profiles: Final = Table(
     metadata,
     Column("session", String(100), ForeignKey(_SESSION), primary_key=True),
     Column("profile", JSON, nullable=False),
-)
-
-claims: Final = Table(
-    "claims",
-    metadata,
-    # No foreign key: a claim may outlive its session for an instant.
-    Column("session", String(100), primary_key=True),
-    Column("owner", String(100), nullable=False),
-    Column("address", String(300), nullable=False),
-    # Seconds since 1970 by the database's clock.
-    Column("until", Float, nullable=False),
 )
 
 chain: Final = Table(

@@ -65,11 +65,11 @@ from animalcat.service.storage.chain import (
     content_digest,
     make_link,
 )
-from animalcat.service.storage.claims import Claims, check_owner
 from animalcat.service.storage.errors import (
     AlreadyFinishedError,
     FilledError,
     InUseError,
+    StoreInUseError,
     UnreadableError,
     readable,
 )
@@ -115,6 +115,18 @@ DATABASE: Final = "animalcat.sqlite"
 """File of the database in a data directory."""
 _AT_ONCE: Final = 500
 """Most ids that a query names."""
+_HOLDER: Final = "holder"
+"""Key under which a PostgreSQL database says which server holds it."""
+_TRY_TO_HOLD: Final = text(
+    "SELECT pg_try_advisory_lock(hashtextextended(CAST(current_schema() AS text), :key))"
+)
+_HOLD_SECONDS: Final = 2.0
+_NOTICED_SOON: Final = text(
+    "SELECT set_config('tcp_keepalives_idle', '10', false), "
+    "set_config('tcp_keepalives_interval', '5', false), "
+    "set_config('tcp_keepalives_count', '3', false)"
+)
+"""Lets PostgreSQL notice soon that the machine of a server has died."""
 _WAL_TRIES: Final = 100
 _WAL_PAUSE_SECONDS: Final = 0.05
 """How often, and how long after one another, a new connection tries to write ahead."""
@@ -143,8 +155,6 @@ class SqlStore:
 
     Args:
         url: URL of the database: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/DATABASE`.
-        owner: Id of this server, which writes only sessions that it has claimed (`claims`); empty
-            where no other server uses the database.
 
     Attributes:
         owners: To whom things belong.
@@ -156,12 +166,13 @@ class SqlStore:
         StoreUnreachableError: There is no such database, or no driver for it.
     """
 
-    def __init__(self, url: str, owner: str = "") -> None:
-        self._owner = owner
+    def __init__(self, url: str) -> None:
         # JSON is read as text, so that `records` can say what is wrong with it.
         self._engine = _engine(url, json_deserializer=_text, json_serializer=dumped)
         self._reader = self._engine.execution_options(animalcat_reads=True)
         self._line: AbstractContextManager[Any] = nullcontext()
+        self._held: Connection | None = None
+        self._holder = ""
         if self._engine.dialect.name == "sqlite":
             # Whoever waits for SQLite's own lock looks for it every 0.1 s, and may find it taken by
             # one that has just come for as long as there are any. So those of this process line up.
@@ -197,49 +208,65 @@ class SqlStore:
             if mark := db.scalar(query):
                 return str(mark)
         with self._changing() as db:
-            mark = db.scalar(query)  # again: another server may have been quicker
+            mark = db.scalar(query)  # again: another process may have been quicker
             if not mark:
                 mark = secrets.token_hex(16)
                 db.execute(insert(table).values(key=key, value=mark))
             return str(mark)
 
-    def claims(self, seconds: float) -> Claims:
-        """Return the claims of the server that this store was opened for.
+    def hold(self, server: str) -> None:
+        """Keep other servers from a PostgreSQL database until `close`.
+
+        Called again, it holds a database again whose connection was lost meanwhile. An SQLite
+        database is kept by the lock of its data directory alone.
 
         Args:
-            seconds: How long a claim holds without being renewed.
-        """
-        return Claims(self._engine, self._owner, seconds)
-
-    def check_owned(self, session: str) -> None:
-        """Check that this server may write what belongs to a session; several may share a store.
-
-        A server that was frozen, and lost its sessions meanwhile, asks before it writes their files
-        as well.
+            server: Unique to this run of the server.
 
         Raises:
-            NotOwnerError: Another server owns the session by now.
+            StoreInUseError: Another server holds it, or has held it since.
         """
-        if self._owner:
-            with self._reader.connect() as db:
-                check_owner(db, session, self._owner)
+        if self._engine.dialect.name == "sqlite":
+            return
+        if self._held is not None:
+            try:
+                self._held.scalar(select(1))
+                return
+            except DBAPIError:
+                self._held.invalidate()
+                self._held.close()
+                self._held = None
+        held = self._engine.connect().execution_options(
+            isolation_level="AUTOCOMMIT", animalcat_reads=True
+        )
+        table, key = schema.meta, schema.meta.c.key == _HOLDER
+        try:
+            held.execute(_NOTICED_SOON)
+            taken = _try_to_hold(held)
+            holder = held.scalar(select(table.c.value).where(key)) or "unknown"
+            if not taken or self._holder not in ("", holder):  # or one has come and gone
+                raise StoreInUseError(_held_by(self._engine, holder))
+            held.execute(delete(table).where(key))
+            held.execute(insert(table).values(key=_HOLDER, value=server))
+        except BaseException:
+            held.invalidate()  # which gives the lock up
+            held.close()
+            raise
+        self._held, self._holder = held, server
 
     @contextmanager
     def _changing(self) -> Generator[Connection]:
-        """A transaction that writes; those of this process have it one after another."""
-        with self._line, self._engine.begin() as db:
-            yield db
-
-    @contextmanager
-    def _writing(self, session: str) -> Generator[Connection]:
-        """A transaction that writes records of a session.
+        """A transaction that writes; those of this process have it one after another.
 
         Raises:
-            NotOwnerError: Another server owns the session.
+            StoreInUseError: The database was held, and another server has come since.
         """
-        with self._changing() as db:
-            if self._owner:
-                check_owner(db, session, self._owner)
+        with self._line, self._engine.begin() as db:
+            if self._holder:
+                table = schema.meta
+                holder = db.scalar(select(table.c.value).where(table.c.key == _HOLDER))
+                if holder != self._holder:
+                    raise StoreInUseError(_held_by(self._engine, holder or "unknown"))
             yield db
 
     def put_battery(self, battery: BatteryRecord) -> None:
@@ -579,7 +606,7 @@ class SqlStore:
             InUseError: The session is running, or belongs to a campaign.
         """
         table = schema.sessions
-        with self._writing(session) as db:
+        with self._changing() as db:
             if _one_session(db, session).state is SessionState.RUNNING:
                 raise InUseError(f"session {session} is running; cancel it first")
             if (campaign := _campaign_of(db, session)) is not None:
@@ -607,7 +634,7 @@ class SqlStore:
             InUseError: It is not over.
         """
         table = schema.chain
-        with self._writing(session) as db:
+        with self._changing() as db:
             if not _one_session(db, session).state.over:
                 raise InUseError(f"session {session} is not over, and needs its files")
             mine = select(table).where(table.c.session == session).order_by(table.c.seq)
@@ -688,7 +715,7 @@ class SqlStore:
             KeyError: There is no such session.
             AlreadyFinishedError: The session is over, in another state.
         """
-        with self._writing(session) as db:
+        with self._changing() as db:
             _change_state(db, session, state, reason)
             _add_link(db, session, STANDING)
             return _one_session(db, session)
@@ -701,7 +728,7 @@ class SqlStore:
             AlreadyFinishedError: The session is over.
         """
         table = schema.sessions
-        with self._writing(session) as db:
+        with self._changing() as db:
             before = _one_session(db, session)
             if before.state.over:
                 raise AlreadyFinishedError(f"{session} is {before.state.name.lower()}")
@@ -717,7 +744,7 @@ class SqlStore:
             KeyError: There is no such session.
         """
         table = schema.sessions
-        with self._writing(session) as db:
+        with self._changing() as db:
             before = _one_session(db, session)
             spec = records.SPEC.write(replace(before.spec, stop=stop))
             changed = {"spec": spec, "state": SessionState.WAITING.name, "reason": ""}
@@ -733,7 +760,7 @@ class SqlStore:
             KeyError: There is no such session.
         """
         table = schema.sessions
-        with self._writing(session) as db:
+        with self._changing() as db:
             row = update(table).where(table.c.id == session)
             if not db.execute(row.values(identity=records.IDENTITY.write(identity))).rowcount:
                 raise KeyError(f"no session {session}")
@@ -751,8 +778,6 @@ class SqlStore:
         table = schema.sessions
         with self._changing() as db:
             for session, allowed in episodes.items():
-                if self._owner:
-                    check_owner(db, session, self._owner)
                 row = update(table).where(table.c.id == session)
                 if not db.execute(row.values(allowed=allowed)).rowcount:
                     raise KeyError(f"no session {session}")
@@ -913,7 +938,7 @@ class SqlStore:
             AlreadyFinishedError: The attempt exists, or another at this number counts already.
         """
         table = schema.episodes
-        with self._writing(episode.session) as db:
+        with self._changing() as db:
             known = select(schema.sessions.c.id).where(schema.sessions.c.id == episode.session)
             if db.scalar(known) is None:  # without its counts, which take longer the more there is
                 raise KeyError(f"no session {episode.session}")
@@ -944,17 +969,15 @@ class SqlStore:
 
         Raises:
             ArtefactsError: The recording cannot be stored; the attempt stays open.
-            NotOwnerError: Another server owns the session by now; nothing is written.
             KeyError: There is no such attempt.
             AlreadyFinishedError: The attempt is finished, or another at this number counts already.
         """
         table, recording = schema.episodes, ""
         if files is not None:
-            self.check_owned(episode.session)
             key = recording_key(episode.session, episode.number, episode.attempt)
             recording = files.digest(key)
             files.put(key)
-        with self._writing(episode.session) as db:
+        with self._changing() as db:
             attempt = (
                 (table.c.session == episode.session)
                 & (table.c.number == episode.number)
@@ -999,7 +1022,7 @@ class SqlStore:
         this = (
             (table.c.session == session) & (table.c.number == number) & (table.c.attempt == attempt)
         )
-        with self._writing(session) as db:
+        with self._changing() as db:
             row = db.execute(select(table).where(this)).one_or_none()
             if row is None:
                 raise KeyError(f"{session} has no episode {number}-{attempt}")
@@ -1033,7 +1056,7 @@ class SqlStore:
         waits = (table.c.session == session) & (table.c.ruling == Ruling.AWAITED.name)
         if ruling is Ruling.AWAITED:
             raise ValueError("say what it is: repeat, failure or fault")
-        with self._writing(session) as db:
+        with self._changing() as db:
             _one_session(db, session)
             judged = [
                 replace(
@@ -1201,7 +1224,7 @@ class SqlStore:
             KeyError: There is no such session.
             AlreadyFinishedError: The session already has a certificate for that n.
         """
-        with self._writing(session) as db:
+        with self._changing() as db:
             _one_session(db, session)
             _insert(
                 db,
@@ -1250,7 +1273,7 @@ class SqlStore:
             KeyError: There is no such session.
             AlreadyFinishedError: The session is over already.
         """
-        with self._writing(session) as db:
+        with self._changing() as db:
             if _one_session(db, session).state.over:
                 raise AlreadyFinishedError(f"{session} is over")
             _change_state(db, session, state, reason)
@@ -1309,6 +1332,10 @@ class SqlStore:
 
     def close(self) -> None:
         """Free the store's resources; a second call does nothing."""
+        if self._held is not None:
+            self._held.invalidate()
+            self._held.close()
+            self._held = None
         self._engine.dispose()
 
 
@@ -1336,6 +1363,24 @@ def _engine(url: str, **options: Any) -> Engine:
             f"the driver of the database is missing ({error.name}); install it with: "
             f"{install('postgres')}"
         ) from error
+
+
+def _try_to_hold(db: Connection) -> bool:
+    """Take the lock of a database for a connection; the server before may just have ended."""
+    end = time.monotonic() + _HOLD_SECONDS
+    while not (taken := bool(db.scalar(_TRY_TO_HOLD, {"key": WRITE_LOCK}))):
+        if time.monotonic() > end:
+            break
+        time.sleep(_WAL_PAUSE_SECONDS)
+    return taken
+
+
+def _held_by(engine: Engine, holder: str) -> str:
+    where = engine.url.render_as_string(hide_password=True)
+    return (
+        f"the database {where} is in use by another server, {holder}; stop that one, or choose "
+        "another database with --store"
+    )
 
 
 def _configure_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -30,7 +30,6 @@ from animalcat.service.storage.chain import PROFILE
 from animalcat.service.storage.errors import InUseError
 from animalcat.service.storage.listing import CampaignFilter, WhoseFilter
 from animalcat.service.storage.rows import named
-from animalcat.service.storage.sql import SqlStore
 from animalcat.service.upkeep.place import DataError, Place, Remove, Tell, said, silent
 from animalcat.service.upkeep.sizes import SessionUse, usage
 from animalcat.values import SessionState
@@ -38,8 +37,6 @@ from animalcat.values import SessionState
 STRAY_SECONDS: Final = 24 * 3600.0
 """Age from which a file that belongs to nothing is no part of anything that is under way."""
 _BY_COMMAND: Final = "by a command on its data"
-CLAIM_SECONDS: Final = 60.0
-"""How long a session of a shared store is kept from its servers without being claimed again."""
 
 
 class Part(StrEnum):
@@ -225,7 +222,7 @@ def plan_pruning(
     if unknown:
         raise DataError(f"{place.name} has no session {', '.join(sorted(unknown))}")
     kept: dict[str, str] = {}
-    played = place.shared or has_server(place)  # else it was when its server was killed
+    played = has_server(place)  # else it was when its server was killed
     for use in meant:
         if use.state == SessionState.RUNNING and played:
             kept[use.session] = "it is being played"
@@ -334,29 +331,10 @@ def removing(place: Place, server: Server | None) -> Generator[Remove]:
             server.delete_session(session)
 
         yield ask
-    elif place.shared:
-        store = SqlStore(place.settings.store, f"data-{secrets.token_hex(8)}")
-        claims = store.claims(CLAIM_SECONDS)
-
-        def remove(session: str, first: Callable[[], None]) -> None:
-            owner = claims.claim(session)
-            if owner is not None:
-                raise InUseError(
-                    f"the server at {owner.address} has session {session}; stop it, or wait until "
-                    "it has given the session up"
-                )
-            try:
-                _remove(replace(place, store=store), session, first)
-            finally:
-                claims.release(session)
-
-        try:
-            yield remove
-        finally:
-            store.close()
     else:
         lock = DirectoryLock(place.home)
         try:
+            place.store.hold(f"data, process {os.getpid()}")
             place.store.nobody_plays()
             yield partial(_remove, place)
         finally:
@@ -369,7 +347,7 @@ def _nothing() -> None:
 
 def has_server(place: Place) -> bool:
     """Whether a server works on the data directory alone, which has to be asked then."""
-    return not place.shared and running_server(place.home) is not None
+    return running_server(place.home) is not None
 
 
 def _note(place: Place, action: str, thing: str, words: str) -> None:

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from animalcat.service.access.certificates import fingerprint
-from tests import postgres
 from tests.service.test_restart import Server
 
 DOCKER = Path(__file__).resolve().parents[2] / "docker"
@@ -47,35 +45,6 @@ def test_the_pods_of_the_cluster_have_what_they_name() -> None:
     serve = "exec animalcat serve --engine ray --address"
     assert serve in compose["services"]["server"]["command"][-1]
     assert serve in server["command"][-1]
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("service")
-def test_commands_beside_a_server_with_postgresql(tmp_path: Path) -> None:
-    """They are those of the README, without the container around them."""
-    lines = (DOCKER / "README.md").read_text().splitlines()
-    variables, listing = [line for line in lines if "ANIMALCAT_TOKEN=" in line][-2:]
-    assert variables == "export ANIMALCAT_CA=sha256:... ANIMALCAT_TOKEN=acat_..."
-    (making,) = [line for line in lines if "--role administrator" in line]
-
-    def run(line: str, **more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", *line[line.index("animalcat ") :].split()]
-        asked = os.environ | {"ANIMALCAT_HOME": str(tmp_path)} | more
-        return subprocess.run(command, env=asked, capture_output=True, text=True, check=True)
-
-    with postgres.running() as database, postgres.schema(database) as url:
-        own = {"ANIMALCAT_SELF_SIGNED": "true", "ANIMALCAT_HOST": "0.0.0.0"}
-        server = Server(tmp_path, ANIMALCAT_STORE=url, **own)
-        try:
-            shown = {
-                "ANIMALCAT_CA": fingerprint(tmp_path / "access" / "server.pem"),
-                "ANIMALCAT_TOKEN": run(making).stdout.strip(),
-            }
-            port = server.address.rpartition(":")[2]
-            assert "50051" in listing
-            run(listing.replace("50051", port), ANIMALCAT_STORE=url, **shown)
-        finally:
-            server.stop(9)
 
 
 @pytest.mark.slow

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import pytest
 
-from animalcat.service.recording.writer import begin_recording
-from animalcat.service.session.play import end_recording
 from animalcat.service.storage import sql
-from animalcat.service.storage.artefacts import Artefacts, recording_path
-from animalcat.service.storage.claims import NotOwnerError
+from animalcat.service.storage.errors import StoreInUseError
 from animalcat.service.storage.migrate import StoreUnreachableError
 from animalcat.service.storage.sql import SqlStore
-from animalcat.v1 import results_pb2, types_pb2
-from animalcat.values import SessionState
 from tests import postgres
 from tests.suites.storage import (
     NOW,
@@ -31,6 +24,12 @@ from tests.suites.storage import (
     attempt,
     finished,
 )
+
+ENDED = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
+"""Ends every other connection."""
 
 
 class TestSqlite(StorageSuite):
@@ -57,104 +56,33 @@ class TestPostgres(StorageSuite):
             store.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[SqlStore]]:
-    """The stores of two servers on one database."""
-    with ExitStack() as stack:
-        if request.param == "sqlite":
-            url = f"sqlite:///{tmp_path / 'shared.sqlite'}"
-        else:
-            url = stack.enter_context(postgres.schema(request.getfixturevalue("server")))
-        stores = [SqlStore(url, owner) for owner in ("one", "other")]
-        for store in stores:
-            stack.callback(store.close)
-        yield stores
-
-
 @pytest.mark.xdist_group("postgres")
-class TestClaims:
-    def test_a_session_has_one_owner_at_a_time(self, two: list[SqlStore]) -> None:
-        one, other = (store.claims(60.0) for store in two)
-        one.listen_at("here:1")
-        assert one.claim("s") is None
-        assert one.claim("s") is None  # again is fine
-        found = other.claim("s")
-        assert found is not None
-        assert found.address == "here:1"
-        one.release("s")
-        assert other.claim("s") is None
-        assert (one.renew(), other.renew()) == (frozenset(), {"s"})
-
-    def test_a_claim_runs_out_and_the_old_owner_writes_no_more(self, two: list[SqlStore]) -> None:
-        session = two[0].create_session("s", SPEC, NOW).id
-        slow, quick = two[0].claims(0.05), two[1].claims(60.0)
-        assert slow.claim(session) is None
-        two[0].open_episode(attempt(session, 0))
-        time.sleep(0.1)
-        assert quick.claim(session) is None
-        for write in (
-            lambda: two[0].finish_episode(finished(attempt(session, 0))),
-            lambda: two[0].open_episode(attempt(session, 1)),
-            lambda: two[0].set_state(session, SessionState.RUNNING),
-            lambda: two[0].allow({session: 3}),
-            lambda: two[0].delete_session(session),
-            lambda: two[0].check_owned(session),
-        ):
-            with pytest.raises(NotOwnerError, match=r"another server owns session s now"):
-                write()
-        two[1].check_owned(session)
-        two[1].finish_episode(finished(attempt(session, 0)))
-        assert two[0].episodes(session) == [finished(attempt(session, 0))]
-
-    def test_an_owner_that_was_frozen_leaves_recordings_as_they_are(
-        self, two: list[SqlStore], tmp_path: Path
-    ) -> None:
-        """Its successor has said that the attempt was a fault, and stored the recording so."""
-        session = two[0].create_session("s", SPEC, NOW).id
-        slow, quick = two[0].claims(0.05), two[1].claims(60.0)
-        assert slow.claim(session) is None
-        begun = attempt(session, 0)
-        two[0].open_episode(begun)
-        files = Artefacts(tmp_path)
-        path = recording_path(tmp_path, session, begun.number, begun.attempt)
-        spec = types_pb2.ObservationSpec(decision_period=3)
-        begin_recording(path, results_pb2.EpisodeHeader(observation_spec=spec))
-        time.sleep(0.1)
-        assert quick.claim(session) is None
-        (tmp_path / "new").write_bytes(b"as the successor has stored it")
-        (tmp_path / "new").replace(path)
-        frozen = cast(Any, SimpleNamespace(store=two[0], data=tmp_path))
-        with pytest.raises(NotOwnerError):
-            end_recording(frozen, begun, results_pb2.EpisodeFooter(), 3)
-        with pytest.raises(NotOwnerError):
-            two[0].finish_episode(finished(begun), files)
-        assert path.read_bytes() == b"as the successor has stored it"
-        two[1].finish_episode(finished(begun), files)
-
-    def test_the_sessions_of_a_campaign_that_are_not_over_are_claimed_together(
-        self, two: list[SqlStore]
-    ) -> None:
-        one, other = (store.claims(60.0) for store in two)
-        for name in ("a", "b", "c", "d"):
-            two[0].create_session(name, SPEC, NOW)
-        assert one.claim("c") is None
-        two[0].finish_session("c", SessionState.CANCELLED, "", {}, ())
-        one.release("c")
-        campaign = ("a", "b", "c")
-        assert one.claim("d") is None
-        assert other.claim("a", campaign) is None
-        assert one.claim("b", campaign) is not None
-        assert one.claim("c", campaign) is None  # one that is over may be read anywhere
-        assert (one.renew(), other.renew()) == ({"c", "d"}, {"a", "b"})
-        other.release()
-        assert one.claim("b", campaign) is None
-        assert one.renew() == {"a", "b", "c", "d"}
-
-    def test_of_many_that_claim_at_once_one_gets_it(self, two: list[SqlStore]) -> None:
-        claims = [store.claims(60.0) for store in two] * 4
-        with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda c: (c.owner.id, c.claim("s") is None), claims))
-        assert len({owner for owner, mine in found if mine}) == 1
+def test_a_postgresql_has_one_server_at_a_time(server: postgres.Postgres) -> None:
+    with postgres.schema(server) as url, ExitStack() as stack:
+        one, other = (stack.enter_context(closing(SqlStore(url))) for _ in range(2))
+        one.hold("the first")
+        one.hold("the first")  # again is fine
+        with pytest.raises(StoreInUseError, match="in use by another server, the first; stop"):
+            other.hold("the second")
+        with psycopg.connect(server.url, autocommit=True) as db:  # as when it is restarted
+            db.execute(ENDED)
+        one.hold("the first")
+        one.create_session("s", SPEC, NOW)
+        with pytest.raises(StoreInUseError):
+            other.hold("the second")
+        with psycopg.connect(server.url, autocommit=True) as db:
+            db.execute(ENDED)
+        other.hold("the second")
+        with pytest.raises(StoreInUseError, match="in use by another server, the second"):
+            one.create_session("t", SPEC, NOW)  # a server that was frozen writes nothing more
+        with pytest.raises(StoreInUseError):
+            one.hold("the first")
+        other.close()
+        with pytest.raises(StoreInUseError):
+            one.hold("the first")
+        third = stack.enter_context(closing(SqlStore(url)))
+        third.hold("the third")
+        assert [session.id for session in third.sessions()] == ["s"]
 
 
 def test_a_database_that_is_not_there_is_named_without_its_password() -> None:

@@ -139,13 +139,6 @@ def upgrade() -> None:
         sa.Column("profile", sa.JSON, nullable=False),
     )
     op.create_table(
-        "claims",
-        sa.Column("session", sa.String(100), primary_key=True),
-        sa.Column("owner", sa.String(100), nullable=False),
-        sa.Column("address", sa.String(300), nullable=False),
-        sa.Column("until", sa.Float, nullable=False),
-    )
-    op.create_table(
         "chain",
         sa.Column("session", sa.String(100), sa.ForeignKey(_SESSION), primary_key=True),
         sa.Column("seq", sa.Integer, primary_key=True),
@@ -154,3 +147,36 @@ def upgrade() -> None:
         sa.Column("recording", sa.String(64), nullable=False),
         sa.Column("digest", sa.String(64), nullable=False),
     )
+    op.create_table(
+        "owners",
+        sa.Column("item", sa.String(210), primary_key=True),
+        sa.Column("owner", sa.String(200), nullable=False),
+    )
+    op.create_index("owners_by_owner", "owners", ["owner"])
+    op.create_table(
+        "shares",
+        sa.Column("item", sa.String(210), primary_key=True),
+        sa.Column("circle", sa.String(210), primary_key=True),
+    )
+    op.create_index("shares_by_circle", "shares", ["circle"])
+    op.create_table(
+        "audit",
+        sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("id", sa.String(64), nullable=False, unique=True),
+        sa.Column("created", sa.DateTime(timezone=False), nullable=False),
+        sa.Column("request", sa.String(100), nullable=False),
+        sa.Column("subject", sa.String(200), nullable=False),
+        sa.Column("caller", sa.String(300), nullable=False),
+        sa.Column("role", sa.String(20), nullable=False),
+        sa.Column("action", sa.String(100), nullable=False),
+        sa.Column("object", sa.Text, nullable=False),
+        sa.Column("result", sa.String(40), nullable=False),
+        sa.Column("words", sa.Text, nullable=False),
+        sa.Column("peer", sa.String(200), nullable=False),
+        sa.Column("server", sa.String(200), nullable=False),
+        sa.Column("times", sa.Integer, nullable=False),
+        sa.Column("begun", sa.Integer, nullable=True, unique=True),
+        sa.Column("digest", sa.String(64), nullable=False),
+    )
+    op.create_index("audit_by_subject", "audit", ["subject", "seq"])
+    op.create_index("audit_by_time", "audit", ["created"])
