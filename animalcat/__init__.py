@@ -138,12 +138,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"animalcat.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'animalcat' has no attribute {name!r}")
-    try:
-        home = import_module(f"animalcat.{_HOME[name]}")
-    except ModuleNotFoundError as error:
-        from animalcat.installing import missing
+    from animalcat.installing import needing
 
-        raise missing(f"animalcat.{name}", error, "server") from None
+    with needing(f"animalcat.{name}", "server"):
+        home = import_module(f"animalcat.{_HOME[name]}")
     value = globals()[name] = getattr(home, name)
     return value
 

@@ -22,31 +22,34 @@ from typing import Any, TypeAlias
 
 from animalcat.client import Client
 from animalcat.client.blocking_client import connect
-from animalcat.service.host.lock import local_address, running_server
-from animalcat.service.host.private import shown_to_own
-from animalcat.service.host.settings import Settings
-from animalcat.service.upkeep.backup import BackedUp, back_up
-from animalcat.service.upkeep.moving import Moved, MovedDatabase
-from animalcat.service.upkeep.moving import move as move_session
-from animalcat.service.upkeep.moving import move_database as move_whole
-from animalcat.service.upkeep.place import DataError, Place, Tell, made, opened, silent
-from animalcat.service.upkeep.pruning import (
-    Loss,
-    Part,
-    Plan,
-    Pruned,
-    Wanted,
-    has_server,
-    plan_pruning,
-)
-from animalcat.service.upkeep.pruning import prune as prune_planned
-from animalcat.service.upkeep.restore import Repaired, Restored
-from animalcat.service.upkeep.restore import repair as repair_store
-from animalcat.service.upkeep.restore import restore as restore_backup
-from animalcat.service.upkeep.sizes import BatteryUse, SessionUse, Usage, usage
-from animalcat.service.upkeep.verifying import Damage, Verified
-from animalcat.service.upkeep.verifying import verify as verify_store
+from animalcat.installing import needing
 from animalcat.values import SessionState
+
+with needing("animalcat.data", "server"):
+    from animalcat.service.host.lock import local_address, running_server
+    from animalcat.service.host.private import shown_to_own
+    from animalcat.service.host.settings import Settings
+    from animalcat.service.upkeep.backup import BackedUp, back_up
+    from animalcat.service.upkeep.moving import Moved, MovedDatabase
+    from animalcat.service.upkeep.moving import move as move_session
+    from animalcat.service.upkeep.moving import move_database as move_whole
+    from animalcat.service.upkeep.place import DataError, Place, Tell, made, opened, silent
+    from animalcat.service.upkeep.pruning import (
+        Loss,
+        Part,
+        Plan,
+        Pruned,
+        Wanted,
+        has_server,
+        plan_pruning,
+    )
+    from animalcat.service.upkeep.pruning import prune as prune_planned
+    from animalcat.service.upkeep.restore import Repaired, Restored
+    from animalcat.service.upkeep.restore import repair as repair_store
+    from animalcat.service.upkeep.restore import restore as restore_backup
+    from animalcat.service.upkeep.sizes import BatteryUse, SessionUse, Usage, usage
+    from animalcat.service.upkeep.verifying import Damage, Verified
+    from animalcat.service.upkeep.verifying import verify as verify_store
 
 __all__ = [
     "BackedUp",

@@ -49,6 +49,18 @@ class AnimalcatError(Exception):
         self.request_id = request_id
 
 
+class MissingExtraError(AnimalcatError, ModuleNotFoundError):
+    """What was asked for needs an extra that is not installed; the text has the command.
+
+    Attributes:
+        name: The module that is missing.
+    """
+
+    def __init__(self, message: str, name: str | None) -> None:
+        super().__init__(message, "MISSING_EXTRA")
+        self.name = name
+
+
 def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
     """What a failed call means.
 

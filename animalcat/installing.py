@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from animalcat.errors import MissingExtraError
 
 ELSEWHERE: Final = "/path/to/animalcat"
 """Stands for a checkout where this was not installed at all."""
@@ -28,7 +33,28 @@ def install(*extras: str) -> str:
     return command(json.loads(text) if text else {}, extras, found.version)
 
 
-def missing(what: str, error: ImportError, *extras: str) -> ModuleNotFoundError:
+@contextmanager
+def needing(what: str, *extras: str) -> Generator[None]:
+    """Say of an import within this that fails which extra brings what is missing.
+
+    Args:
+        what: What needs it, such as "animalcat.layouts.fit".
+        extras: Names of extras.
+
+    Raises:
+        animalcat.errors.MissingExtraError: A module is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        from animalcat.errors import MissingExtraError
+
+        if isinstance(error, MissingExtraError):
+            raise
+        raise missing(what, error, *extras) from None
+
+
+def missing(what: str, error: ImportError, *extras: str) -> MissingExtraError:
     """The error that says which extra brings what is missing.
 
     Args:
@@ -36,10 +62,12 @@ def missing(what: str, error: ImportError, *extras: str) -> ModuleNotFoundError:
         error: The error of the import.
         extras: Names of extras.
     """
+    from animalcat.errors import MissingExtraError  # brings gRPC along
+
     named = " and ".join(f"`{extra}`" for extra in extras)
-    return ModuleNotFoundError(
+    return MissingExtraError(
         f"{what} needs the extra {named} ({error.name or error} is missing): {install(*extras)}",
-        name=error.name,
+        error.name,
     )
 
 

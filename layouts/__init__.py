@@ -113,12 +113,10 @@ def __getattr__(name: str) -> Any:
     """The public names, imported when they are first used: a layout must not load a sampler."""
     if name not in _HOME:
         raise AttributeError(f"module 'animalcat.layouts' has no attribute {name!r}")
-    try:
-        home = import_module(f"animalcat.layouts.{_HOME[name]}")
-    except ModuleNotFoundError as error:
-        from animalcat.installing import missing
+    from animalcat.installing import needing
 
-        raise missing(f"animalcat.layouts.{name}", error, "learner") from None
+    with needing(f"animalcat.layouts.{name}", "learner"):
+        home = import_module(f"animalcat.layouts.{_HOME[name]}")
     value = globals()[name] = getattr(home, name)
     return value
 

@@ -559,14 +559,9 @@ def reach_private(
     home: Path, builds: tuple[Path, ...], plugins: tuple[str, ...], stack: ExitStack
 ) -> PendingConnection:
     """Connect to the server of a data directory, which is started if there is none."""
-    try:
-        from animalcat.service.host.private import server_for, shown_to_own
-    except ImportError as error:
-        from animalcat.installing import install
+    from animalcat.installing import needing
 
-        raise AnimalcatError(
-            f"a server here needs the extra `server` ({error.name} is missing): "
-            f"{install('server')}; or connect('host:port') to one elsewhere"
-        ) from None
+    with needing("animalcat.local", "server"):
+        from animalcat.service.host.private import server_for, shown_to_own
     address = stack.enter_context(server_for(None, home, builds, plugins))
     return aconnect(address, **shown_to_own(home))

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, ExitStack, suppress
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar, Unpack
@@ -203,8 +204,11 @@ class Within(Lab):
     def _opened(self) -> tuple[PrivateLoop, AsyncClient]:
         if self._open is not None:
             return self._open
-        from animalcat.service.host.lock import DirectoryInUseError
+        from animalcat.installing import needing
 
+        with needing("animalcat.measure", "server"):
+            import_module("animalcat.service.rpc.within")  # all that serves
+            from animalcat.service.host.lock import DirectoryInUseError
         kept = Kept.of_thread()
         try:
             client = kept.loop.run(_client(kept, self._home, self._builds, self._plugins))
@@ -280,15 +284,8 @@ class _ClientWithin(AsyncClient):
 
 def _settings(home: Path, builds: tuple[Path, ...] = (), plugins: tuple[str, ...] = ()) -> Settings:
     """How a directory is served within a process."""
-    try:
-        from animalcat.service.host.settings import Settings
-    except ImportError as error:
-        from animalcat.installing import install
+    from animalcat.service.host.settings import Settings
 
-        raise AnimalcatError(
-            f"to measure here needs the extra `server` ({error.name} is missing): "
-            f"{install('server')}; or connect('host:port') to a server elsewhere"
-        ) from None
     settings = Settings(home=home, allowed_builds=builds, allowed_plugins=plugins)
     if settings.store or settings.engine != "local":
         raise AnimalcatError(

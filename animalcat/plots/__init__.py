@@ -24,22 +24,25 @@ pages. The extra `learner` brings what they need. The commands are `animalcat pr
 `assessors`, `animalcat layout assess`.
 """
 
-from animalcat.plots.agents import (
-    assessors,
-    brier,
-    categories,
-    comparison,
-    generality,
-    heat,
-    population,
-    profiles,
-    radar,
-)
-from animalcat.plots.graph import graph
-from animalcat.plots.posterior import densities, forest, trajectory
-from animalcat.plots.prediction import characteristic, coverage, grid, reliability
-from animalcat.plots.results import read_results
-from animalcat.plots.style import save
+from animalcat.installing import needing
+
+with needing("animalcat.plots", "learner"):
+    from animalcat.plots.agents import (
+        assessors,
+        brier,
+        categories,
+        comparison,
+        generality,
+        heat,
+        population,
+        profiles,
+        radar,
+    )
+    from animalcat.plots.graph import graph
+    from animalcat.plots.posterior import densities, forest, trajectory
+    from animalcat.plots.prediction import characteristic, coverage, grid, reliability
+    from animalcat.plots.results import read_results
+    from animalcat.plots.style import save
 
 __all__ = [
     "assessors",

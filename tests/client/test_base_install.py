@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -47,7 +48,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     assert {"scipy", "sqlalchemy", "pydantic_settings", "yaml", "numba"} <= extra
     folder = tmp_path_factory.mktemp("base")
     (folder / "sitecustomize.py").write_text(BLOCK.format(extra=extra, packages=names))
-    return {**os.environ, "PYTHONPATH": str(folder)}
+    return {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
 
 
 def run(base: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
@@ -120,9 +121,44 @@ def test_gymnasium_names_it_too(base: dict[str, str]) -> None:
     assert install("server") in done.stderr
 
 
-def test_python_says_what_needs_the_extra(base: dict[str, str]) -> None:
-    code = "import animalcat as ac; print(ac.connect, ac.Rays); ac.Arena"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=base)
-    assert "connect" in done.stdout
-    assert "animalcat.Arena needs the extra `server` (yaml is missing)" in done.stderr
+NAMES = """
+import json
+import animalcat as ac
+from animalcat import layouts
+
+said = {}
+def look(what, use):
+    try:
+        use()
+    except Exception as error:
+        known = isinstance(error, ac.AnimalcatError) and isinstance(error, ModuleNotFoundError)
+        said[what] = [known, f"{type(error).__name__}: {error}"]
+for name in dir(ac):
+    look(f"animalcat.{name}", lambda: getattr(ac, name))
+for name in dir(layouts):
+    look(f"animalcat.layouts.{name}", lambda: getattr(layouts, name))
+look("animalcat.local", lambda: ac.local("study"))
+look("animalcat.measure", lambda: ac.measure(lambda seen: 3, "navigation"))
+print(json.dumps(said))
+"""
+NEEDED = {
+    *("animalcat.local", "animalcat.measure", "animalcat.Arena", "animalcat.data"),
+    *("animalcat.plots", "animalcat.layouts.fit", "animalcat.layouts.Learner"),
+}
+
+
+def test_python_says_in_one_way_what_needs_an_extra(base: dict[str, str], tmp_path: Path) -> None:
+    """One type and one sentence, whatever is named and whichever package is missing."""
+    command = [sys.executable, "-c", NAMES]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=base, cwd=tmp_path
+    )
+    said = json.loads(done.stdout)
+    assert said.keys() >= NEEDED
+    assert "animalcat.connect" not in said
+    for what, (known, words) in said.items():
+        extra = "learner" if what.startswith(("animalcat.layouts", "animalcat.plots")) else "server"
+        how = re.escape(install(extra))
+        sentence = rf"MissingExtraError: {what} needs the extra `{extra}` \(\S+ is missing\): {how}"
+        assert known, words
+        assert re.fullmatch(sentence, words), words
