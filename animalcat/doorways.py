@@ -13,8 +13,13 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import animalcat
 
-Kind: TypeAlias = Literal["commands"]
-"""What a door may add: `commands` of the command line, a noun or a noun and a verb."""
+Kind: TypeAlias = Literal["commands", "agents", "logs"]
+"""What a door may add:
+
+- `commands` of the command line, by a noun, or by a noun and a verb;
+- `agents` by the beginning of their references, as `envs.agents.limits.reference.DoorAgent`;
+- `logs` by the ending of files that stand where a session may, as `cli.shared.logs.Logs`.
+"""
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 DECLARATION: Final = "door.toml"
 """The file by which a folder is a door."""
@@ -27,7 +32,7 @@ class Entry:
     Attributes:
         door: The door's name.
         name: What it is asked for by.
-        at: Where it is: `module:attribute`.
+        at: Where it is: `module:attribute`, or a module.
         help: What it is for, in a line.
         extra: The extra of animalcat that brings what the door needs; empty where it needs none.
     """
@@ -64,7 +69,7 @@ def entries(kind: Kind) -> Mapping[str, Entry]:
     for path in _declarations():
         declared = tomllib.loads(path.read_text("utf-8"))
         extra = declared.pop("extra", "")
-        if unknown := declared.keys() - set(KINDS):
+        if unknown := declared.keys() - {"docs", *KINDS}:
             raise ValueError(f"{path}: {', '.join(sorted(unknown))}: a door adds {KINDS}")
         for name, about in declared.get(kind, {}).items():
             if name in found:

@@ -17,9 +17,9 @@ import pandas as pd
 from rich.progress import Progress
 
 from animalcat.cli.shared.output import progress_console
-from animalcat.inspect.logs import Came
-from animalcat.inspect.plan import Plan
-from animalcat.inspect.session import Session
+from animalcat.doors.inspect.logs import Came
+from animalcat.doors.inspect.plan import Plan
+from animalcat.doors.inspect.session import Session
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng

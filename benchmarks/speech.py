@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from animalcat.doors.speech import Tongue
+from animalcat.doors.speech import conversation as talking
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import CameraSpec, ObservationSpec
-from animalcat.speech import Tongue
-from animalcat.speech import conversation as talking
 
 GOAL: Final = 5.0
 """Milliseconds that a turn of ours may take."""
@@ -50,7 +50,7 @@ async def _turns(form: Any, side: int, rounds: int) -> tuple[list[float], list[f
     """Milliseconds of our own code and of the PNG, a turn."""
     from inspect_ai.model import ModelOutput, ModelUsage
 
-    from animalcat.inspect.speaking import ModelAgent
+    from animalcat.doors.speech.speaking import ModelAgent
 
     name = "mockllm/model"
     usage = ModelUsage(input_tokens=900, output_tokens=20, total_tokens=920)

@@ -20,13 +20,13 @@ from rich.progress import Progress
 
 import animalcat
 from animalcat.cli.shared.output import progress_console
-from animalcat.inspect.speaking import ModelAgent
+from animalcat.doors.speech import Form, Tongue
+from animalcat.doors.speech.speaking import ModelAgent
 from animalcat.lab.lab import Lab
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.service.host.private import server_for
 from animalcat.service.measuring.report import REPEATED
-from animalcat.speech import Form, Tongue
 from benchmarks.recovery_agents import interval_of_correlation, interval_of_share
 from benchmarks.spoken_agents import Speaker
 

@@ -30,9 +30,9 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolCall
 from PIL import Image
 
+from animalcat.doors.speech.reading import TOOLS
+from animalcat.doors.speech.tongue import Form
 from animalcat.envs.sim.camera import FIELD_OF_VIEW
-from animalcat.speech.reading import TOOLS
-from animalcat.speech.tongue import Form
 
 Deeds: TypeAlias = tuple[tuple[str, float], ...]
 """Names of tools with their numbers."""

@@ -54,8 +54,7 @@ CHECKS: Final = (
     Check(
         "images",
         "make openenv-env images",
-        "docker animalcat/speech tests/images pyproject.toml requirements-server.lock "
-        ".dockerignore",
+        "docker doors/speech tests/images pyproject.toml requirements-server.lock .dockerignore",
     ),
     Check(
         "cluster",
@@ -96,8 +95,8 @@ CHECKS: Final = (
     _slow("layouts", "tests/layouts", "layouts benchmarks/reproduce"),
     _slow(
         "speakers",
-        "tests/inspect_door/test_small_model.py",
-        "animalcat/speech animalcat/inspect requirements-clients/speakers.lock",
+        "tests/doors/inspect/test_small_model.py",
+        "doors/speech doors/inspect requirements-clients/speakers.lock",
         first="make speakers-env && ",
     ),
     _slow("service", "tests/service", "service protos", first=VIEWERS),

@@ -177,8 +177,8 @@ class AgentProcess:
         ticket = client.get_ticket(session)
         read = check_name(reference)
         best, notes = way(), list[str]()
-        # A language model is asked by our code, which needs the network and the user's key.
-        model = read.tongue is not None
+        # An agent of a door is asked by our code, which needs the network and the user's key.
+        model = read.door is not None
         apart = bounds.may is not Permission.ALL and bool(best.name) and not model
         door = _door(client, ticket)
         network = door is None or bounds.may is not Permission.PLAY

@@ -174,8 +174,8 @@ def clinic(
 
 def _of_logs(sources: list[Path], columns: Columns) -> Responses:
     """What agents did, from logs of inspect_ai."""
-    from animalcat.inspect.logs import LogError
-    from animalcat.inspect.tables import COLUMNS, read_logs
+    from animalcat.doors.inspect.logs import LogError
+    from animalcat.doors.inspect.tables import COLUMNS, read_logs
     from animalcat.layouts.checking.answers import responses_of
 
     try:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from animalcat.cli.shared.exports import print_export
-from animalcat.cli.shared.inspect_logs import export_log, is_log, show_log
+from animalcat.cli.shared.logs import logs_of
 from animalcat.cli.shared.output import fail, print_json, remark, status, wrote
 from animalcat.cli.shared.remote import (
     AllowPlugin,
@@ -48,8 +48,8 @@ def show(
 
     A finished session has a certified profile; before that, the estimate so far is shown.
     """
-    if is_log(session):
-        show_log(session, as_json=as_json)
+    if (logs := logs_of(session)) is not None:
+        logs.show_log(session, as_json=as_json)
         return
     with client_for(server, data) as client, status("reading the profile"):
         profile = client.profile(session)
@@ -91,8 +91,8 @@ def export(
     data: Data = None,
 ) -> None:
     """Write a session's profile or outcomes to a file."""
-    if is_log(session):
-        export_log(session, form, output)
+    if (logs := logs_of(session)) is not None:
+        logs.export_log(session, form, output)
         return
     with client_for(server, data, plugins=allow_plugin or ()) as client:
         if output is None:

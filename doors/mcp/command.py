@@ -10,9 +10,9 @@ from animalcat.cli.shared.command_help import SameAgent
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, UNREACHABLE, fail
 from animalcat.client import connect
 from animalcat.client.remote_episodes import RemoteEpisodes
+from animalcat.doors.speech import Tongue
 from animalcat.errors import AnimalcatError
 from animalcat.installing import install
-from animalcat.speech import Tongue
 
 HOST: Final = "127.0.0.1"
 

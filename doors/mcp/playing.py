@@ -15,13 +15,13 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from animalcat.client.remote_episodes import RemoteEpisodes, SessionOver
+from animalcat.doors.speech import Conversation, Tongue, UnreadableError, prompt, read_call
+from animalcat.doors.speech.reading import GO_METRES, TURN_DEGREES, WAIT_SECONDS
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import AnswerKind, Note
 from animalcat.errors import AnimalcatError
 from animalcat.protocol import version
-from animalcat.speech import Conversation, Tongue, UnreadableError, prompt, read_call
-from animalcat.speech.reading import GO_METRES, TURN_DEGREES, WAIT_SECONDS
 
 Result: TypeAlias = list[Any]
 """What a tool returns: a text, and a picture if there is one."""

@@ -1,11 +1,10 @@
-"""Loads an agent that a reference names: our own, a plugin's, a file's, or a language model."""
+"""Loads an agent that a reference names: our own, a plugin's, a file's, or a door's."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
 import sys
-from importlib import import_module
 from inspect import iscoroutinefunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -14,15 +13,15 @@ from animalcat import plugins
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
 from animalcat.envs.agents.limits import AgentLoadError, Reference, limited, read_reference
 from animalcat.envs.agents.limits.limited import SwitchedAgent
-from animalcat.envs.agents.limits.reference import FORMS
+from animalcat.envs.agents.limits.reference import forms
 from animalcat.envs.agents.simple import ForwardAgent, RandomAgent
+from animalcat.errors import AnimalcatError
 from animalcat.installing import install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from animalcat.envs.agents.base import Agent
-    from animalcat.speech.tongue import Tongue
 
 
 def _planner() -> Agent:
@@ -41,23 +40,6 @@ def _scout() -> Agent:
     except ModuleNotFoundError as error:
         raise _lacking("scout", error) from error
     return ScoutAgent()
-
-
-def _model_agent(model: str, tongue: Tongue) -> Agent:
-    """An agent that a language model plays; its methods are coroutines."""
-    try:
-        import_module("inspect_ai")
-    except ModuleNotFoundError as error:
-        raise AgentLoadError(
-            f"agent 'llm:{model}' needs {error.name}, which is missing: {install('inspect')}"
-        ) from error
-    from animalcat.errors import AnimalcatError
-    from animalcat.inspect.speaking import ModelAgent
-
-    try:
-        return cast("Agent", ModelAgent(model, tongue))
-    except AnimalcatError as error:
-        raise AgentLoadError(str(error)) from None
 
 
 def _lacking(name: str, error: ModuleNotFoundError) -> AgentLoadError:
@@ -127,8 +109,11 @@ def make_agent(read: Reference) -> Agent:
     Raises:
         AgentLoadError: As for `load_agent`.
     """
-    if read.tongue is not None:
-        return _model_agent(read.name, read.tongue)
+    if read.door is not None:
+        try:
+            return read.door.make()
+        except (AnimalcatError, ValueError) as error:
+            raise AgentLoadError(f"agent '{_called(read)}': {error}") from error
     agent = BUILTIN[read.name]() if read.builtin else _foreign(read)
     if not read.limits:
         return agent
@@ -254,7 +239,7 @@ def _called(read: Reference) -> str:
 def _from_file(path: Path, name: str) -> type[Any]:
     """The class of a name in a file, whose code is run."""
     if path.suffix != ".py":
-        raise AgentLoadError(f"agent {path}:{name}: {FORMS}")
+        raise AgentLoadError(f"agent {path}:{name}: {forms()}")
     if not path.is_file():
         raise AgentLoadError(f"agent {path}:{name}: there is no file {path}")
     spec = importlib.util.spec_from_file_location(f"animalcat_agent_{path.stem}", path)

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import version as package_version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -27,10 +26,9 @@ from weakref import WeakKeyDictionary
 import animalcat
 from animalcat import plugins
 from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of, folded
-from animalcat.envs.agents.limits.reference import Reference
+from animalcat.envs.agents.limits.reference import DoorAgent, Reference
 from animalcat.folders import cache_folder
 from animalcat.protocol import version
-from animalcat.speech.tongue import Tongue
 
 PASSED_ON: Final = "ANIMALCAT_AGENT_"
 """Beginning of the variables by which a person tells an agent something; all of them are kept."""
@@ -121,8 +119,8 @@ class Watch:
     def fingerprint(self) -> AgentFingerprint:
         """What the agent is, by what was seen until now."""
         read = self._read
-        if read.tongue is not None:
-            return _of_model(read, read.tongue)
+        if read.door is not None:
+            return _of_door(read, read.door)
         paths = {*self._sources(), *(_mapped_files() - self._mapped)}
         for path in sorted(paths):
             self._digest(path)
@@ -165,10 +163,9 @@ class Watch:
                 self._digests[path if file.name == Path(path).name else str(file)] = digest_of(file)
 
 
-def _of_model(read: Reference, tongue: Tongue) -> AgentFingerprint:
-    """The fingerprint of a model, which is elsewhere; files that were read are no part of it."""
-    options = {**tongue.options, "inspect_ai": package_version("inspect_ai")}
-    return AgentFingerprint("computed", name_of(read), version(), options)
+def _of_door(read: Reference, agent: DoorAgent) -> AgentFingerprint:
+    """The fingerprint of an agent that is elsewhere; files that were read are no part of it."""
+    return AgentFingerprint("computed", name_of(read), version(), agent.options)
 
 
 def name_of(read: Reference) -> str:
@@ -196,8 +193,8 @@ def as_now(known: AgentFingerprint, read: Reference) -> AgentFingerprint:
         known: Its fingerprint before. The files in it are read again, and no others.
         read: The reference that names the agent now.
     """
-    if read.tongue is not None:
-        return _of_model(read, read.tongue)
+    if read.door is not None:
+        return _of_door(read, read.door)
     home = Path(read.where).resolve().parent if read.in_file else None
     plugin = plugins.find("agent", read.plugin) if read.plugin else None
     ours = ", animalcat " in known.version if plugin else bool(known.version)

@@ -124,7 +124,7 @@ def test_openenv_validates_its_package(engine: Engine, tmp_path: Path) -> None:
     graded = ("startup", "reward_well_formed", "observation_schema", "state_contract")
     for name in (*graded, "network_policy"):
         assert found[f"runtime.{name}"] == "pass", table
-    # What is skipped, its build has no grader for; these are tests of ours (tests/openenv_door).
+    # What is skipped, its build has no grader for; these are tests of ours (tests/doors/openenv).
     why = {tuple(r["evidence"]) for r in report["results"] if r["status"] == "skip"}
     assert why == {("grader not implemented in this build",)}, table
 

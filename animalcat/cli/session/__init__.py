@@ -3,6 +3,5 @@
 `live` is the table that changes while a session runs, and `watching` shows it for sessions that
 somebody else runs. `planning` says beforehand what a session would find out, as `expected` works it
 out. `holding` pauses sessions and takes episodes out. `reanalysis` says what a
-session tells of the whole battery. `exporting` writes a session for other programs: `inspect_log`
-is the log of inspect_ai.
+session tells of the whole battery.
 """

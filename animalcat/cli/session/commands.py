@@ -11,7 +11,6 @@ import typer
 
 from animalcat import plugins
 from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
-from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, note, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
 from animalcat.cli.session.options import SessionPlan, bounds_of, takes_plan
@@ -75,7 +74,6 @@ app = typer.Typer(
 )
 app.command()(reanalyse)
 app.command()(watch)
-app.command()(export)
 app.command()(pause)
 app.command()(judge)
 app.command()(note)

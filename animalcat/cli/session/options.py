@@ -21,11 +21,9 @@ from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, clien
 from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged, pictures_of
-from animalcat.envs.agents.limits.reference import MODEL
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.layouts.adaptive.plan import preset_options
-from animalcat.speech import most_tokens
 from animalcat.values import Session
 from animalcat.values.options import SPEC, SessionOptions
 
@@ -132,23 +130,12 @@ def _plan(
         typer.Option(
             metavar="REFERENCE",
             help="The agent to measure: builtin:NAME, plugin:NAME, path/to/file.py:Class, or a "
-            "language model as inspect_ai names it, such as llm:openai/gpt-4o. Limits may follow, "
-            "as in builtin:scout+lapses=0.1 (animalcat agent limits lists them).",
+            "language model as inspect_ai names it, such as llm:openai/gpt-4o+script. Limits may "
+            "follow, as in builtin:scout+lapses=0.1 (animalcat agent limits lists them).",
             rich_help_panel=AGENT,
         ),
     ],
     battery: Battery,
-    tongue: Annotated[
-        str,
-        typer.Option(
-            metavar="OPTIONS",
-            help="How a language model is told what it perceives, and how it answers: tools, "
-            "script or frames, and behind it options such as script,words=no,picture=84. It is "
-            "part of the agent's identity, as in llm:openai/gpt-4o+script.",
-            show_default="tools",
-            rich_help_panel=AGENT,
-        ),
-    ] = "",
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -201,7 +188,6 @@ def _plan(
     as_json: AsJson = False,
     **options: Any,
 ) -> SessionPlan:
-    agent = spoken(agent, tongue)
     if options["camera"] is None:
         options["camera"] = pictures_of(agent) or None
     options["privileged"] = options["privileged"] or is_privileged(agent) or None
@@ -240,35 +226,24 @@ def tell_tokens(
     agent: str, chosen: dict[str, Any], prices: tuple[float, float] | None, *, as_json: bool
 ) -> NoReturn:
     """Say how many tokens a session takes at most and what they cost, and end the command."""
-    tongue = check_name(agent).tongue
-    if tongue is None:
+    model = check_name(agent).door
+    if model is None:
         fail(f"--dry-run tells of the tokens of a language model, and {agent} is none")
     episodes = int(chosen.get("max_episodes", SPEC.stop.max_episodes))
-    most = most_tokens(tongue, shown(SessionOptions, chosen), episodes)
-    found: dict[str, Any] = {"episodes": episodes, **most._asdict()}
+    given, returned, answers = model.expected(shown(SessionOptions, chosen), episodes)
+    found: dict[str, Any] = {"episodes": episodes, "given": given, "returned": returned}
     if prices is not None:
-        found["cost"] = most.cost(*prices)
+        found["cost"] = (given * prices[0] + returned * prices[1]) / 1e6
     if as_json:
         print_json(found)
         raise typer.Exit
     typer.echo(
-        f"At most {most.given:,} tokens are given to the model, and {most.returned:,} returned, in "
-        f"{episodes} episodes of {tongue.answers} answers, without a cache of the provider's."
+        f"At most {given:,} tokens are given to the model, and {returned:,} returned, in "
+        f"{episodes} episodes of {answers} answers, without a cache of the provider's."
     )
     if prices is not None:
         typer.echo(f"They cost at most {found['cost']:,.2f}, in the currency of the prices.")
     raise typer.Exit
-
-
-def spoken(agent: str, tongue: str) -> str:
-    """The reference of an agent with the tongue that was asked for."""
-    if not tongue:
-        return agent
-    if not agent.startswith(MODEL):
-        fail(f"--tongue {tongue}: {agent} does not speak; it is for llm:MODEL")
-    if "+" in agent:
-        fail(f"--tongue {tongue}: {agent} says its tongue already")
-    return f"{agent}+{tongue}"
 
 
 def bounds_of(

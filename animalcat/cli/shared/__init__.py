@@ -9,8 +9,8 @@ sessions and campaigns, `progress` says how far a command is, and `command_help`
 pages. `remote` finds or starts the server, and `agent_options` has the options of commands that run
 an agent (`animalcat.apart`) beside them. `same_agent` sees whether an agent is what it was.
 `pictures` draws profiles, `profile_files` reads those of files, `profile_references` those that are
-shipped, `inspect_logs` logs of
-inspect_ai, `comparing` compares them, `page` shows a page in the browser, `batteries` finds the
+shipped, `logs` finds what reads
+logs, `comparing` compares them, `page` shows a page in the browser, `batteries` finds the
 battery that is meant, and `calibrations` calibrated layouts. `whose` has the options of lists
 that say whose things they show. `campaign_file` reads the file of a campaign, and `ray_agents`
 runs its agents on Ray.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from animalcat import plots
-from animalcat.cli.shared.inspect_logs import is_log, read_log
+from animalcat.cli.shared.logs import logs_of
 from animalcat.cli.shared.output import fail, status, wrote
 from animalcat.cli.shared.profile_files import read_profiles
 from animalcat.cli.shared.remote import client_for
@@ -122,8 +122,8 @@ def read_sessions(sessions: Sequence[str], server: str | None, data: Path | None
     for name in sessions:
         if name.endswith(".nc"):
             read[name] = _read(name, Path(name))
-        elif is_log(name):
-            read[name] = read_log(name)
+        elif (logs := logs_of(name)) is not None:
+            read[name] = logs.read_log(name)
         elif name.endswith(PROFILES):
             fail(f"{name}: this takes draws: a session, or a file of `--format netcdf`")
     asked = [name for name in sessions if name not in read]

@@ -9,11 +9,11 @@ from animalcat_openenv.models import AnimalcatObservation, AnimalcatState
 from animalcat_openenv.server.spoken import Moved, SpokenEnvironment
 
 from animalcat.client.remote_episodes import RemoteEpisodes, SessionOver
+from animalcat.doors.speech import Tongue
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import AnswerKind, Note
 from animalcat.errors import AnimalcatError
 from animalcat.protocol import version
-from animalcat.speech import Tongue
 
 NO_CHOICE: Final = (
     "reset takes no {} here: the session chooses the arenas and draws the seeds, so that they tell "

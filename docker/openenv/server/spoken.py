@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from animalcat_openenv.models import AnimalcatAction, AnimalcatObservation, AnimalcatState
 
+from animalcat.doors.speech import Conversation, Tongue, UnreadableError, prompt, read
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.answers import AnswerKind
 from animalcat.envs.types import Observation
-from animalcat.speech import Conversation, Tongue, UnreadableError, prompt, read
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import EnvironmentMetadata
 

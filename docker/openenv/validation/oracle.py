@@ -18,11 +18,11 @@ import numpy as np
 from animalcat_openenv import AnimalcatAction, AnimalcatEnv
 from animalcat_openenv.server.training import PERIOD, SPLIT, task
 
+from animalcat.doors.speech.reading import FRAMES, PRESS_DECISIONS
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.planner import PlannerAgent
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
-from animalcat.speech.reading import FRAMES, PRESS_DECISIONS
 
 TONGUE: Final = "frames,picture=0,deeds=50,answers=1000"
 _NAMES: Final = {number: name for name, number in FRAMES.items()}

@@ -1,11 +1,12 @@
-"""References of agents: their kind and name, and behind it limits or the tongue of a model."""
+"""References of agents: their kind and name, and behind it limits or what a door reads."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from animalcat.doorways import entries
 from animalcat.envs.agents.limits.catalogue import (
     LAST_PLACE,
     LIMITS,
@@ -14,21 +15,48 @@ from animalcat.envs.agents.limits.catalogue import (
     cues_of,
     limits_of,
 )
-from animalcat.speech.tongue import Tongue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from animalcat.envs.agents.base import Agent
     from animalcat.envs.agents.limits.catalogue import Limit
+    from animalcat.envs.types import ObservationSpec
 
-FORMS: Final = "expected builtin:NAME, plugin:NAME, llm:MODEL or path/to/file.py:ClassName"
-MODEL: Final = "llm:"
-"""Beginning of a reference of a language model."""
 Strength: TypeAlias = float | str
+Expected: TypeAlias = tuple[int, int, int]
+"""Tokens that a session gives to a model at most and that it returns, and answers an episode."""
 
 
 class AgentLoadError(ValueError):
     """The agent cannot be loaded; the message says why and what to do."""
+
+
+class DoorAgent(Protocol):
+    """What a door has read of a reference: an agent that runs elsewhere, such as a model."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def picture(self) -> int:
+        """Side of the pictures that it is to be shown, in pixels; 0 for none."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """All that makes it another agent, for its fingerprint."""
+        ...
+
+    def make(self) -> Agent:
+        """Make the agent; a ValueError or an AnimalcatError says why that is not possible."""
+        ...
+
+    def expected(self, spec: ObservationSpec, episodes: int) -> Expected:
+        """Say what a session takes at most."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +64,16 @@ class Reference:
     """A reference that was read.
 
     Attributes:
-        where: `builtin`, `plugin`, `llm`, or the path of a file.
-        name: Of the built-in agent, of the plugin, of the model or of the class.
+        where: `builtin`, `plugin`, the path of a file, or the beginning of an agent of a door.
+        name: Of the built-in agent, of the plugin, of the class or of a door's agent.
         limits: Name of each limit -> its strength, in the order in which they were written.
-        tongue: How a language model is told what it perceives, and how it answers; None for
-            others.
+        door: What a door has read of it; None for others.
     """
 
     where: str
     name: str
     limits: Mapping[str, Strength]
-    tongue: Tongue | None = None
+    door: DoorAgent | None = None
 
     @property
     def builtin(self) -> str:
@@ -61,7 +88,7 @@ class Reference:
     @property
     def ours(self) -> bool:
         """Whether its code comes with animalcat, and so may be trusted like it."""
-        return bool(self.builtin) or self.tongue is not None
+        return bool(self.builtin) or self.door is not None
 
     @property
     def in_file(self) -> bool:
@@ -88,15 +115,19 @@ def read_reference(text: str) -> Reference:
 
     Raises:
         AgentLoadError: It has another form; a limit is unknown, the agent does not take it, its
-            strength is not one that it takes, or two limits contradict each other; a model's
-            tongue is none.
+            strength is not one that it takes, or two limits contradict each other; a door cannot
+            read it.
     """
-    if text.startswith(MODEL):
-        return _model(text)
+    if (way := entries("agents").get(text.partition(":")[0])) is not None:
+        try:
+            read = way.load().read(text.partition(":")[2])
+        except ValueError as error:
+            raise AgentLoadError(f"agent {text!r}: {error}") from None
+        return Reference(way.name, read.name, {}, read)
     where, separator, rest = text.rpartition(":")
     name, *written = rest.split("+")
     if not separator or not where or not name:
-        raise AgentLoadError(f"agent {text!r}: {FORMS}")
+        raise AgentLoadError(f"agent {text!r}: {forms()}")
     limits: dict[str, Strength] = {}
     for part in written:
         limit, equals, value = part.partition("=")
@@ -109,15 +140,11 @@ def read_reference(text: str) -> Reference:
     return reference
 
 
-def _model(text: str) -> Reference:
-    """Read the reference of a language model, whose name may have colons."""
-    name, _, spoken = text.removeprefix(MODEL).partition("+")
-    if not name:
-        raise AgentLoadError(f"agent {text!r}: name the model, as in llm:openai/gpt-4o")
-    try:
-        return Reference("llm", name, {}, Tongue.of(spoken or "tools"))
-    except ValueError as error:
-        raise AgentLoadError(f"agent {text!r}: {error}") from None
+def forms() -> str:
+    """Return what references look like, in words."""
+    of_doors = (f"{name}:{way.help}" for name, way in entries("agents").items())
+    known = ", ".join(("builtin:NAME", "plugin:NAME", *of_doors))
+    return f"expected {known} or path/to/file.py:ClassName"
 
 
 def is_privileged(text: str) -> bool:
@@ -133,7 +160,7 @@ def is_privileged(text: str) -> bool:
 
 
 def pictures_of(text: str) -> int:
-    """Side of the pictures that a language model is to be shown, in pixels; 0 for other agents.
+    """Side of the pictures that an agent of a door is to be shown, in pixels; 0 for others.
 
     Args:
         text: A reference, or any name of an agent that runs elsewhere.
@@ -142,7 +169,7 @@ def pictures_of(text: str) -> int:
         read = read_reference(text)
     except AgentLoadError:
         return 0
-    return 0 if read.tongue is None else read.tongue.picture
+    return 0 if read.door is None else read.door.picture
 
 
 def _strength(text: str, name: str, value: str | None) -> Strength:

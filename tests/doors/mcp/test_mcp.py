@@ -14,7 +14,7 @@ from PIL import Image
 
 import animalcat
 from animalcat.client.remote_episodes import RemoteEpisodes
-from animalcat.speech import Tongue
+from animalcat.doors.speech import Tongue
 from tests.client.conftest import MakeSession, Server
 
 mcp = pytest.importorskip("mcp")

@@ -1,0 +1,93 @@
+"""Shows and exports logs of adaptive tasks of inspect_ai, where commands take sessions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from animalcat.cli.shared.output import fail, insist_no_terminal, print_json, status, wrote
+from animalcat.cli.shared.tables import print_profile
+from animalcat.files import write_whole
+from animalcat.installing import missing
+
+if TYPE_CHECKING:
+    from animalcat.plots.results import Results
+
+_T = TypeVar("_T")
+
+
+def show_log(name: str, *, as_json: bool) -> None:
+    """Print the profile of a log; ends the command where there is none.
+
+    Args:
+        name: The log.
+        as_json: Whether as JSON.
+    """
+
+    def read() -> dict[str, object]:
+        from animalcat.doors.inspect.results import read_profile
+
+        return read_profile(name)
+
+    profile = _read("reading the log", read)
+    if as_json:
+        print_json(profile)
+        return
+    about = profile["provenance"]
+    assert isinstance(about, dict)
+    right = f"{about['successes']} of {about['episodes']} samples right"
+    print_profile(profile, f"{about['agent']} on {about['battery']}: {right} (live, not certified)")
+
+
+def export_log(name: str, form: str, output: Path | None) -> None:
+    """Write a log in another form; ends the command where that fails.
+
+    Args:
+        name: The log.
+        form: As `animalcat.doors.inspect.results.export` takes it.
+        output: Where to; None for standard output.
+    """
+
+    def made() -> bytes:
+        from animalcat.doors.inspect.results import export
+
+        return export(name, form)
+
+    if output is None:
+        insist_no_terminal(form)
+    content = _read("fitting what the log has", made)
+    if output is None:
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        write_whole(output, content)
+    except OSError as error:
+        fail(f"{error.filename or output}: cannot be written: {error.strerror}")
+    wrote("posterior" if form in ("netcdf", "draws") else "export", output)
+
+
+def read_log(name: str) -> Results:
+    """What a log holds, with draws; ends the command where it cannot be read.
+
+    Args:
+        name: The log.
+    """
+
+    def read() -> Results:
+        from animalcat.doors.inspect.results import read_results
+
+        return read_results(name)
+
+    return _read("fitting what the log has", read)
+
+
+def _read(doing: str, read: Callable[[], _T]) -> _T:
+    try:
+        with status(doing):
+            return read()
+    except ValueError as error:
+        fail(str(error))
+    except ImportError as error:
+        fail(str(missing("a log of inspect_ai", error, "inspect")))

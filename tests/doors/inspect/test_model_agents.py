@@ -1,0 +1,233 @@
+"""Language models play: what they are shown, what becomes of their answers, and a whole session."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessageAssistant,
+    ContentImage,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
+
+import animalcat
+from animalcat.doors.speech import Tongue, most_tokens
+from animalcat.doors.speech.agents import ModelReference
+from animalcat.doors.speech.estimate import LETTERS, PIXELS
+from animalcat.doors.speech.speaking import ModelAgent, understood
+from animalcat.envs.agents import AgentLoadError, make_agent
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.limits import read_reference
+from animalcat.envs.answers import Noted
+from animalcat.envs.types import CameraSpec, ObservationSpec
+from animalcat.errors import AnimalcatError
+from tests.client.conftest import MakeSession, Server, client, make_session, server
+
+__all__ = ["client", "make_session", "server"]  # fixtures of the tests of clients
+
+SPEC = ObservationSpec(camera=CameraSpec(16))
+INFO = EpisodeInfo(0, 1, SPEC, time_budget_steps=100)
+NAME = "mockllm/model"
+
+
+def scripted(*answers: Any) -> tuple[Any, list[list[Any]]]:
+    """A model that gives these answers, the last one for ever, and what it was shown each time."""
+    shown: list[list[Any]] = []
+    left = list(answers)
+
+    def answer(messages: list[Any], *_: Any) -> ModelOutput:
+        shown.append(list(messages))
+        given = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(given, Exception):
+            raise given
+        output = given if isinstance(given, ModelOutput) else ModelOutput.from_content(NAME, given)
+        # Without it the mock counts tokens with a table that it downloads.
+        usage = output.usage or ModelUsage(input_tokens=50, output_tokens=5)
+        return output.model_copy(update={"usage": usage}, deep=True)
+
+    return get_model(NAME, custom_outputs=answer, memoize=False), shown
+
+
+def call(name: str, **arguments: Any) -> ModelOutput:
+    return ModelOutput.for_tool_call(NAME, name, arguments)
+
+
+def played(agent: ModelAgent, decisions: int) -> list[Any]:
+    """The answers of an agent that stands in front of a camera's noise."""
+    rng = np.random.default_rng(1)
+
+    async def play() -> list[Any]:
+        await agent.reset(INFO)
+        still = np.zeros(3, np.float32)
+        seen = [SPEC.generate(rng)._replace(velocity=still) for _ in range(decisions)]
+        return [await agent.act(one) for one in seen]
+
+    return asyncio.run(play())
+
+
+def actions_of(answers: list[Any]) -> list[int]:
+    return [action for one in answers for action in getattr(one, "actions", one)]
+
+
+def notes_of(answers: list[Any]) -> list[Any]:
+    return [note for one in answers if isinstance(one, Noted) for note in _several(one)]
+
+
+def test_a_model_acts_by_scripts_and_is_shown_the_latest_pictures() -> None:
+    model, shown = scripted("Think('so');Turn(12)", "Wait(0.06)")
+    agent = ModelAgent(model, Tongue("script", picture=16, history=2))
+    answers = played(agent, 5)
+    assert actions_of(answers[:1]) == [1, 1]  # what is not steered is said at once
+    assert [note.answer for note in notes_of(answers)] == [*["read"] * 2, *["repeat"] * 3]
+    assert notes_of(answers)[0].text == "Think('so');Turn(12)"
+    last = shown[-1]
+    pictures = [part for m in last if not isinstance(m.content, str) for part in m.content]
+    assert sum(isinstance(part, ContentImage) for part in pictures) == 2
+    assert "You turned 12° to the right." in last[3].text
+    assert "Turn(-30);Go(5)" in last[0].text
+
+
+def test_a_model_acts_by_tools_and_each_call_is_answered() -> None:
+    both = call("turn", degrees=-12)
+    calls = [one.choices[0].message.tool_calls or [] for one in (both, call("look"))]
+    both.choices[0].message.tool_calls = [*calls[0], *calls[1]]
+    model, shown = scripted(both, call("wait", seconds=0.06))
+    answers = played(ModelAgent(model, Tongue(picture=16)), 3)
+    assert notes_of(answers)[0].text.endswith("turn(degrees=-12)\nlook()")
+    # Where a provider takes no pictures from tools, inspect_ai sends them as the user's.
+    *_, first, second, pictures = shown[1]
+    assert (first.role, second.role, pictures.role) == ("tool", "tool", "user")
+    assert first.text == "See below."
+    assert "You turned 12° to the left." in second.text
+
+
+def test_what_is_no_answer_costs_time_and_is_told_apart() -> None:
+    refused = ModelOutput(
+        model=NAME,
+        choices=[
+            ChatCompletionChoice(
+                message=ChatMessageAssistant(content="I must not."), stop_reason="content_filter"
+            )
+        ],
+    )
+    model, shown = scripted("Let me think.", refused, ModelOutput(model=NAME), "Go(1)")
+    agent = ModelAgent(model, Tongue("script", picture=0))
+    answers = played(agent, 4)
+    kinds = [note.answer for note in notes_of(answers)]
+    assert kinds == ["unparseable", "refusal", "unparseable", "read"]
+    assert "is no command" in shown[1][-1].text
+    assert "held back" in shown[2][-1].text
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        call("go", metres=1, fast=True),
+        call("go", metres="far"),
+        call("go"),
+        call("fly", metres=1),
+        ModelOutput.from_content(NAME, "go(1)"),
+        ModelOutput.from_content(NAME, "word " * 10_000),
+    ],
+)
+def test_wrong_calls_are_unparseable_and_say_why(output: ModelOutput) -> None:
+    answer = understood(output, Tongue())
+    assert answer.kind == "unparseable"
+    assert answer.why
+
+
+def test_tokens_and_costs_are_noted() -> None:
+    output = ModelOutput.from_content(NAME, "Wait(1)")
+    output.usage = ModelUsage(input_tokens=100, output_tokens=7, total_cost=0.25)
+    model, _ = scripted(output)
+    (note,) = notes_of(played(ModelAgent(model, Tongue("script")), 1))
+    assert (note.tokens_in, note.tokens_out, note.cost, note.currency) == (100, 7, 0.25, "USD")
+
+
+def test_a_provider_that_fails_now_and_then_is_asked_again() -> None:
+    busy = RuntimeError("busy")
+    model, _ = scripted(busy, "Wait(0.06)", busy, busy, "Wait(1)")
+    answers = played(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 2)
+    kinds = [note.answer for note in notes_of(answers)]
+    assert kinds == ["error", "read", "error", "error", "read"]
+    model, _ = scripted(busy)
+    with pytest.raises(AnimalcatError, match="failed 3 times: busy"):
+        played(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 1)
+
+
+def test_an_answer_that_a_limit_of_tokens_cut_off_is_told_apart() -> None:
+    message = ChatMessageAssistant(content="Think('It is far, so I")
+    choice = ChatCompletionChoice(message=message, stop_reason="max_tokens")
+    cut = understood(ModelOutput(model=NAME, choices=[choice]), Tongue("script"))
+    assert cut.kind == "limit"
+    assert "cut off" in cut.why
+
+
+def test_after_its_last_answer_a_model_is_not_asked_again() -> None:
+    model, shown = scripted("Wait(0.06)")
+    answers = played(ModelAgent(model, Tongue("script", answers=2)), 5)
+    assert len(shown) == 2
+    assert actions_of(answers[2:]) == [0] * 300
+    assert [note.answer for note in notes_of(answers)] == ["read", "repeat", "limit"]
+
+
+def test_the_estimate_of_tokens_is_what_a_whole_episode_is_told() -> None:
+    """By the letters and pictures of every request, as the estimate counts them."""
+    tongue = Tongue("script", picture=16, history=2, answers=8)
+    model, shown = scripted("Wait(0.06)")
+    played(ModelAgent(model, tongue), 8)
+    assert len(shown) == 8
+    letters = sum(len(m.text) for request in shown for m in request)
+    pictures = sum(
+        isinstance(part, ContentImage)
+        for request in shown
+        for message in request
+        if not isinstance(message.content, str)
+        for part in message.content
+    )
+    assert pictures == 1 + 2 * 7
+    told = letters / LETTERS + pictures * 16**2 / PIXELS
+    most = most_tokens(tongue, SPEC, 1, answer=3)  # the mock says "Wait(0.06)"
+    assert most.given == pytest.approx(told, rel=0.1)
+    assert most.returned == 24
+    assert most_tokens(tongue, SPEC, 10, answer=3).given == pytest.approx(10 * most.given, rel=0.01)
+
+
+def test_references_name_a_model_and_its_tongue() -> None:
+    read = read_reference("llm:openai-api/lab/llama:8b+script,words=no")
+    assert read.name == "openai-api/lab/llama:8b"
+    assert read.door == ModelReference(read.name, Tongue("script", words=False))
+    assert read.ours
+    assert not read.in_file
+    for wrong in ("llm:", "llm:mockllm/model+mime", "llm:mockllm/model+script,words=maybe"):
+        with pytest.raises(AgentLoadError):
+            read_reference(wrong)
+    with pytest.raises(AgentLoadError, match="no_such_provider"):
+        make_agent(read_reference("llm:no_such_provider/x"))
+
+
+def test_a_model_plays_a_session(server: Server, make_session: MakeSession) -> None:
+    """It mumbles in three of four answers, and that is what the profile says of it."""
+    session = make_session(max_episodes=2, camera=16)
+    model, _ = scripted("Hm.", "Hm.", "Go(3)", "Hm.")
+    agent = ModelAgent(model, Tongue("script", answers=4, picture=16))
+    with animalcat.connect(server.address) as client:
+        client.evaluate(agent, session)
+        spent = client.get_session(session).spent
+        profile = client.profile(session)
+        rows = client.outcomes(session)
+    assert (spent.answers, spent.unparseable) == (8, 7)
+    told = "7 of 8 answers could not be parsed: this measures the format"
+    assert told in profile["labels"]
+    assert profile["verdict"]["sentences"][0] == f"{told}."
+    assert list(rows["unparseable"]) == [3, 4]
+
+
+def _several(one: Noted) -> tuple[Any, ...]:
+    return one.note if isinstance(one.note, tuple) else (one.note,)
