@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 from scipy.special import expit
 
-from animalcat.layouts.checking.clinic import FAULTS, Responses, clinic
+from animalcat.doors.clinic.examining import FAULTS, Responses, clinic
 
 ITEMS = 40
 PLANTED = {

@@ -40,10 +40,10 @@ import numpy.typing as npt
 from scipy.special import expit, log_expit, logsumexp
 
 from animalcat.bench.curves import bootstrap_mean
+from animalcat.doors.clinic.items import fit_population
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import StoppingRule
-from animalcat.layouts.checking.items import fit_population
 from animalcat.layouts.checking.population import LOG_PRIOR, NODES, ItemModel
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.live import LivePosterior

@@ -3,6 +3,7 @@
 Each is a folder with a `door.toml`, which says what it adds: `animalcat.doorways` reads it, and
 nothing outside this folder imports a door. Any of them may be taken away.
 
+- `clinic`: items of anybody's test are examined by what anybody did on them;
 - `inspect`: tasks of inspect_ai are tested adaptively, and logs are read and written;
 - `speech`: what speaks, such as the agents `llm:MODEL`, perceives and answers in words;
 - `mcp`: clients of the Model Context Protocol play, or read profiles.

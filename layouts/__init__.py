@@ -20,8 +20,7 @@ Or test somebody adaptively:
 writes one for items whose demands are levels of scales, as a `DemandLayout`. `fit` gives a `Fit`;
 `Bank` holds the items of a `Learner`, which chooses by a `Policy` and stops by a `StoppingRule`; a
 selector of your own answers with `Branch`es. `assess` gives an `Assessment`: how well a layout
-predicts beside regression, boosting and item response theory. `clinic` gives a `Clinic`: which
-items tell nothing, contradict their demands, or are twins.
+predicts beside regression, boosting and item response theory.
 `ScaledBeta`, `Normal` and `HalfNormal` are priors for `Layout.with_prior`. What is wrong with a
 layout is a `SpecificationError`, with a table a `TableError`, and with what a learner is told a
 `TellError`; all are kinds of `ValueError`. Pictures are in `animalcat.plots`. These names load when
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from animalcat.layouts.adaptive.plan import Policy, StoppingRule
     from animalcat.layouts.adaptive.selectors import Branch
     from animalcat.layouts.checking.assess import Assessment, assess
-    from animalcat.layouts.checking.clinic import Clinic, clinic
     from animalcat.layouts.fitting.fits import Fit, fit, predict
     from animalcat.layouts.inference.live import TellError
     from animalcat.layouts.library import LAYOUTS, load_layout
@@ -60,7 +58,6 @@ __all__ = [
     "Assessment",
     "Bank",
     "Branch",
-    "Clinic",
     "DemandLayout",
     "Fit",
     "HalfNormal",
@@ -74,7 +71,6 @@ __all__ = [
     "TableError",
     "TellError",
     "assess",
-    "clinic",
     "demand_layout",
     "fit",
     "load_layout",
@@ -86,7 +82,6 @@ _HOME = {
     "Assessment": "checking.assess",
     "Bank": "adaptive.bank",
     "Branch": "adaptive.selectors",
-    "Clinic": "checking.clinic",
     "DemandLayout": "library.levels",
     "Fit": "fitting.fits",
     "HalfNormal": "model.priors",
@@ -100,7 +95,6 @@ _HOME = {
     "TableError": "model.tables",
     "TellError": "inference.live",
     "assess": "checking.assess",
-    "clinic": "checking.clinic",
     "demand_layout": "library.levels",
     "fit": "fitting.fits",
     "load_layout": "library",

@@ -14,7 +14,6 @@ import typer
 from animalcat.arena_files import battery_files, is_yaml
 from animalcat.cli.battery_features import CHOICES, choices, print_features, write_features
 from animalcat.cli.calibrate import calibrate
-from animalcat.cli.clinic import clinic
 from animalcat.cli.shared.batteries import find_battery, tell_problems
 from animalcat.cli.shared.outcome_options import Seed
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
@@ -29,7 +28,6 @@ from animalcat.values import Battery, RecipeText
 
 app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)
 app.command()(calibrate)
-app.command()(clinic)
 
 TABLES: Final = (".csv", ".parquet")
 """Endings of files that `import` takes for tables of demands."""

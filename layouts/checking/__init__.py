@@ -7,6 +7,5 @@ compares layouts, `compare` agents, which `side_by_side` says in tables, and `wa
 checkpoints of one agent. `screening`
 finds which demands are informative, `population` is a model of many agents, `assess` puts a layout
 beside simpler methods on one table, and `reanalysis` estimates success on the whole battery by
-propensity weighting. `clinic` examines items by what agents did on them, with the statistics of
-`items`, and `answers` reads what agents did from anybody's table.
+propensity weighting.
 """

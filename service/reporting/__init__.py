@@ -5,7 +5,7 @@ All pages extend the template `base.html.j2` with the styles of `page.css`; `tem
 `session_page` makes the report on a session: `session_report` says what is in it in words and
 numbers, and `session_figures` draws its figures. Of a long session, `parts` packs the episodes for
 the script `parts.js` of the page. `telling` adds a single episode. `comparison_page`
-makes the page on several agents from `comparison`, and `clinic_page` that on items.
+makes the page on several agents from `comparison`.
 
 A report on a battery says what is in it, whether it can be passed, what it could tell, how
 reliably, and which impostors it would let through. `battery_report` puts it together as plain data,

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from pathlib import Path
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 
 
-def templates() -> Environment:
-    """Templates that escape every value, and refuse names that nobody gave."""
+def templates(*folders: Path) -> Environment:
+    """Templates that escape every value, and refuse names that nobody gave.
+
+    Args:
+        folders: Further folders with templates, which may extend ours.
+    """
+    ours = PackageLoader("animalcat.service.reporting", ".")
     return Environment(
-        loader=PackageLoader("animalcat.service.reporting", "."),
+        loader=ChoiceLoader([ours, FileSystemLoader(folders)]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -12,9 +12,10 @@ from inspect_ai import eval
 from inspect_ai.model import get_model
 from typer.testing import CliRunner
 
-from animalcat.cli.battery import app
+from animalcat.cli.main import build
 from tests.doors.inspect.sums import said, sums
 
+COMMAND = ["battery", "clinic"]
 MODELS = 12
 
 
@@ -39,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_logs_are_examined_with_their_demands(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "clinic.html"
-    run = CliRunner().invoke(app, ["clinic", str(folder), "--json", "-o", str(page)])
+    run = CliRunner().invoke(build(COMMAND), [*COMMAND, str(folder), "--json", "-o", str(page)])
     assert run.exit_code == 0, run.output
     found = json.loads(run.stdout)
     assert found["agents"] == MODELS
@@ -50,12 +51,12 @@ def test_logs_are_examined_with_their_demands(folder: Path, tmp_path: Path) -> N
 
 
 def test_a_score_that_is_not_there_is_said(folder: Path) -> None:
-    run = CliRunner().invoke(app, ["clinic", str(folder), "--score", "matches"])
+    run = CliRunner().invoke(build(COMMAND), [*COMMAND, str(folder), "--score", "matches"])
     assert run.exit_code == 2
     assert "there is no score 'matches'" in run.output
 
 
 def test_a_folder_without_logs_is_said(tmp_path: Path) -> None:
-    run = CliRunner().invoke(app, ["clinic", str(tmp_path)])
+    run = CliRunner().invoke(build(COMMAND), [*COMMAND, str(tmp_path)])
     assert run.exit_code == 2
     assert "has no logs" in run.output

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from animalcat.layouts.checking import items as statistics
-from animalcat.layouts.checking.answers import Responses, responses_in
-from animalcat.layouts.checking.items import RATE, Z90, Abilities, Flags, ShortForm, Tick
+from animalcat.doors.clinic import items as statistics
+from animalcat.doors.clinic.answers import Responses, responses_in
+from animalcat.doors.clinic.items import RATE, Z90, Abilities, Flags, ShortForm, Tick
 from animalcat.layouts.checking.population import NODES
 from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.checking.scores import Estimate
@@ -221,7 +221,7 @@ def clinic(
 
     Every alarm is one of many tests. Of the alarms of each kind `RATE` are false (Benjamini and
     Hochberg 1995), and a set whose items do not differ between groups has seldom an alarm that one
-    does. What each item is compared with is in `animalcat.layouts.checking.items`.
+    does. What each item is compared with is in `animalcat.doors.clinic.items`.
 
     Args:
         responses: A table with a row for each agent, named by its index, and a column for each

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from animalcat.layouts.checking.clinic import FAULTS, Clinic, ItemReport
-from animalcat.layouts.checking.items import ALIKE, LITTLE, RATE, UNEQUAL
+from animalcat.doors.clinic.examining import FAULTS, Clinic, ItemReport
+from animalcat.doors.clinic.items import ALIKE, LITTLE, RATE, UNEQUAL
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.style import BAD, INK, MAIN, PRIOR, SOFT
-from animalcat.service.reporting.charts import number
 from animalcat.service.reporting.templates import templates
 
 _NAMED: Final = 12
@@ -35,7 +36,7 @@ def clinic_page(found: Clinic, title: str) -> str:
         An HTML document.
     """
     counts = {kind: sum(kind in item.kinds for item in found.items) for kind in FAULTS}
-    environment = templates()
+    environment = templates(Path(__file__).parent)
     environment.filters["number"] = number
     return environment.get_template("clinic.html.j2").render(
         title=title,
@@ -123,3 +124,13 @@ def _plain(axes: Any) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.tick_params(labelsize=8)
+
+
+def number(value: float | None) -> str:
+    """Return a number with three significant digits, as people write it."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    shown = f"{value:.{min(digits, 4)}f}" if digits < 6 else f"{value:.2g}"
+    shown = shown.rstrip("0").rstrip(".") if "." in shown else shown
+    return shown.replace("-", "−") if shown not in ("-0", "") else "0"

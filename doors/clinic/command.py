@@ -16,8 +16,8 @@ from animalcat.cli.shared.remote import AsJson
 from animalcat.files import write_whole
 
 if TYPE_CHECKING:
-    from animalcat.layouts.checking.answers import Columns, Responses
-    from animalcat.layouts.checking.clinic import Clinic
+    from animalcat.doors.clinic.answers import Columns, Responses
+    from animalcat.doors.clinic.examining import Clinic
 
 TOLD: Final = 40
 """Items that the terminal names at most."""
@@ -119,8 +119,8 @@ def clinic(
     short form loses, and how many more agents would decide what is open. Of the alarms of each
     kind, 5 in 100 are false.
     """
-    from animalcat.layouts.checking import answers
-    from animalcat.layouts.checking.clinic import clinic as examine
+    from animalcat.doors.clinic import answers
+    from animalcat.doors.clinic.examining import clinic as examine
     from animalcat.layouts.model.tables import TableError, read_sheet
 
     if pass_mark is not None and pass_marks is not None:
@@ -161,7 +161,7 @@ def clinic(
         _print(found)
     path = output or (None if as_json else Path("clinic.html"))
     if path is not None:
-        from animalcat.service.reporting.clinic_page import clinic_page
+        from animalcat.doors.clinic.page import clinic_page
 
         more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
         page = clinic_page(found, f"Clinic for items: {sources[0].name}{more}")
@@ -174,9 +174,9 @@ def clinic(
 
 def _of_logs(sources: list[Path], columns: Columns) -> Responses:
     """What agents did, from logs of inspect_ai."""
+    from animalcat.doors.clinic.answers import responses_of
     from animalcat.doors.inspect.logs import LogError
     from animalcat.doors.inspect.tables import COLUMNS, read_logs
-    from animalcat.layouts.checking.answers import responses_of
 
     try:
         frame = read_logs(sources, columns.outcome, columns.demands or None)
@@ -198,7 +198,7 @@ def _of_table(path: Path, columns: Columns, *, every: bool) -> Responses:
         columns: Which columns mean what.
         every: Whether all meta-features of a table of outcomes are demands, if none are named.
     """
-    from animalcat.layouts.checking.answers import read_table, responses_of
+    from animalcat.doors.clinic.answers import read_table, responses_of
     from animalcat.outcomes import COLUMNS, REQUIRED
 
     frame = read_table(path)

@@ -12,11 +12,11 @@ import pytest
 from scipy.special import expit
 from typer.testing import CliRunner
 
-from animalcat.cli.battery import app
-from animalcat.layouts import clinic, load_layout
-from animalcat.layouts.checking.answers import Columns, responses_of, with_pass_marks
-from animalcat.layouts.checking.clinic import Clinic, Responses
-from animalcat.layouts.checking.items import (
+from animalcat.cli.main import build
+from animalcat.doors.clinic import clinic
+from animalcat.doors.clinic.answers import Columns, responses_of, with_pass_marks
+from animalcat.doors.clinic.examining import Clinic, Responses
+from animalcat.doors.clinic.items import (
     Z90,
     Abilities,
     Discriminations,
@@ -24,11 +24,13 @@ from animalcat.layouts.checking.items import (
     fit_item,
     shortened,
 )
+from animalcat.layouts import load_layout
 from animalcat.layouts.checking.population import fit_items
 from animalcat.layouts.model.tables import TableError
 
 Floats = npt.NDArray[np.float64]
 
+COMMAND = ["battery", "clinic"]
 FAULTY = ("floor", "ceiling", "reversed", "random", "twin", "hidden", "unequal")
 AGENTS, ITEMS = 200, 30
 
@@ -263,9 +265,9 @@ def test_the_command_writes_a_page_that_loads_nothing(tmp_path: Path) -> None:
     long_table(y).to_csv(table, index=False)
     page = tmp_path / "page.html"
     run = CliRunner().invoke(
-        app,
+        build(COMMAND),
         [
-            "clinic",
+            *COMMAND,
             str(table),
             "--outcome",
             "answer",
@@ -280,7 +282,9 @@ def test_the_command_writes_a_page_that_loads_nothing(tmp_path: Path) -> None:
     text = page.read_text()
     assert "http" not in text.replace("http://www.w3.org", "")
     assert "Clinic for items: answers.csv" in text
-    as_json = CliRunner().invoke(app, ["clinic", str(table), "--outcome", "answer", "--json"])
+    as_json = CliRunner().invoke(
+        build(COMMAND), [*COMMAND, str(table), "--outcome", "answer", "--json"]
+    )
     found = json.loads(as_json.stdout)
     assert [item["item"] for item in found["items"]] == [f"i{k}" for k in range(8)]
     assert found["false_alarm_rate"] == 0.05
@@ -289,6 +293,6 @@ def test_the_command_writes_a_page_that_loads_nothing(tmp_path: Path) -> None:
 def test_the_command_says_what_is_wrong_with_a_table(tmp_path: Path) -> None:
     table = tmp_path / "one.csv"
     table.write_text("agent,i0\n" + "".join(f"a{k},{k % 2}\n" for k in range(100)))
-    run = CliRunner().invoke(app, ["clinic", str(table)])
+    run = CliRunner().invoke(build(COMMAND), [*COMMAND, str(table)])
     assert run.exit_code == 2
     assert "there is 1 item with outcomes, and 3 are needed" in run.output
