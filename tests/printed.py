@@ -1,11 +1,29 @@
-"""What documentation shows as output, compared with what a run prints."""
+"""What documentation shows as output, compared with what a run prints.
+
+`python -m tests.printed` runs the demo, and writes what it prints into README.md.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
+README: Final = Path(__file__).resolve().parents[1] / "README.md"
+DEMO: Final = re.compile(
+    r"<!-- seen [-\d]+, `animalcat demo` in 80 columns; [^\n]* -->\n\n```text\n(.*?)^```\n",
+    re.MULTILINE | re.DOTALL,
+)
+"""The block of the README that shows the demo."""
+DATED: Final = (
+    "<!-- seen {day}, `animalcat demo` in 80 columns; `python -m tests.printed` wrote it -->"
+)
 NUMBER: Final = re.compile(r"(?<![\w.])[-+]?\d+(?:\.(\d+))?(?![\w])")
 GAP: Final = "..."
 
@@ -62,3 +80,39 @@ def _same_line(shown: str, seen: str, tolerance: Tolerance) -> bool:
         return False
     pairs = zip(NUMBER.finditer(shown), NUMBER.finditer(seen), strict=True)
     return all(tolerance.allows(*pair) for pair in pairs)
+
+
+def printed_by_demo(folder: Path) -> str:
+    """Run the demo in a folder, and return what the README shows of it.
+
+    The server's port is any, and of a film MP4 needs the extra `video`, which `make demo` has not.
+
+    Args:
+        folder: What the demo leaves is there afterwards.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", "animalcat", "demo"],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    text = re.sub(r"(?<=127\.0\.0\.1:)\d+", "...", done.stdout).replace(".mp4\n", ".gif\n")
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def main() -> None:
+    """Write what the demo prints into the README."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = printed_by_demo(Path(folder))
+    dated = DATED.format(day=datetime.now(UTC).date())
+    block = f"{dated}\n\n```text\n{text}```\n"
+    page, found = DEMO.subn(lambda _: block, README.read_text("utf-8"))
+    assert found == 1
+    README.write_text(page, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

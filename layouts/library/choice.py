@@ -126,10 +126,10 @@ def said(layout: Layout, choice: Choice, named: str = "") -> str:
         return f"{taken}, " + (
             "which the battery names."
             if layout.variant == named
-            else f"which was asked for; the battery names {named}."
+            else f"chosen by name; the battery names {named}."
         )
     if not choice.covered or layout.variant != choice.layout.variant:
-        return f"{taken}, which was asked for."
+        return f"{taken}, chosen by name."
     most = max(choice.covered.values())
     alone = list(choice.covered.values()).count(most) == 1
     why = "which covers most" if alone else "the first of those that cover as much as any"

@@ -71,8 +71,8 @@ def test_it_is_said_which_one_is_taken_and_that_another_covers_more() -> None:
         "(long 2, short 1)."
     )
     assert hint(choice.layout, choice, look) == ""
-    assert said(SHORT, choice).endswith("variant short, which was asked for.")
-    assert said(SHORT, choice, "long").endswith("was asked for; the battery names long.")
+    assert said(SHORT, choice).endswith("variant short, chosen by name.")
+    assert said(SHORT, choice, "long").endswith("chosen by name; the battery names long.")
     assert said(choice.layout, choice, "long").endswith("variant long, which the battery names.")
     assert hint(SHORT, choice, look).startswith(
         "The variant long of reading covers 2 of 2 arenas, and short 1: take it with --variant long"
@@ -92,9 +92,7 @@ def test_only_declared_variants_are_chosen_from() -> None:
     assert choice.layout is plain
     assert said(plain, choice) == ""  # there was nothing to choose
     other = parse_layout(READING.replace("choose_from: [long, short]\n", ""), "printed")
-    assert said(other, choose(other, look_at(texts([110])))).endswith(
-        "printed, which was asked for."
-    )
+    assert said(other, choose(other, look_at(texts([110])))).endswith("printed, chosen by name.")
 
 
 @pytest.mark.parametrize(
