@@ -25,7 +25,6 @@ class StoredCampaign:
         max_workers: Most simulators that play it at once on one server; 0 for no limit of its own.
             It changes no result, so it is no part of the specification.
         owner: Subject to whom it belongs; empty for nobody.
-        groups: Groups with which it is shared.
     """
 
     id: str
@@ -36,7 +35,6 @@ class StoredCampaign:
     unreadable: str = ""
     max_workers: int = 0
     owner: str = ""
-    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,6 @@ class BatteryRecord:
         problems: Problems found in its files, one line each.
         suites: Number of its instances by suite; without those that are of none.
         owner: Subject to whom it belongs; empty for nobody.
-        groups: Groups with which it is shared.
     """
 
     id: str
@@ -76,7 +73,6 @@ class BatteryRecord:
     problems: tuple[str, ...] = ()
     suites: Mapping[str, int] = field(default_factory=dict[str, int])
     owner: str = ""
-    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +85,6 @@ class LayoutRecord:
         variant: Variant of the layout; empty for the default one.
         text: The layout as YAML.
         owner: Subject to whom it belongs; empty for nobody.
-        circles: With whom it is shared: groups, and what stands for single subjects.
     """
 
     digest: str
@@ -97,7 +92,6 @@ class LayoutRecord:
     variant: str
     text: str
     owner: str = ""
-    circles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

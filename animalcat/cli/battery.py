@@ -21,7 +21,7 @@ from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
-from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_column, whose
+from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
 from animalcat.values import Battery, RecipeText
@@ -56,7 +56,6 @@ Replace = Annotated[
 def list_batteries(
     everybodys: Everybodys = False,
     owner: OfOwner = "",
-    group: OfGroup = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -66,7 +65,7 @@ def list_batteries(
     With --json also how many instances each suite has.
     """
     with client_for(server, data) as client:
-        batteries = client.list_batteries(whose(everybodys, owner, group))
+        batteries = client.list_batteries(whose(everybodys, owner))
     rows = [_row(battery) | {"suites": dict(battery.suites)} for battery in batteries]
     if not as_json:
         rows = [{**row, "problems": len(row["problems"])} for row in rows]
@@ -520,7 +519,6 @@ def _row(battery: Battery) -> dict[str, Any]:
         "digest": battery.digest,
         "problems": list(battery.problems),
         "owner": battery.owner,
-        "groups": list(battery.groups),
     }
 
 

@@ -65,7 +65,7 @@ from animalcat.cli.shared.remote import (
 from animalcat.cli.shared.same_agent import check_campaign
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.unplayable import fail_if_unplayable
-from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_column, whose
+from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged, pictures_of
@@ -281,7 +281,6 @@ def list_campaigns(
     limit: Limit = None,
     everybodys: Everybodys = False,
     owner: OfOwner = "",
-    group: OfGroup = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -298,7 +297,7 @@ def list_campaigns(
         Column("reason", 2),
     ]
     with client_for(server, data) as client:
-        asked = whose(everybodys, owner, group)
+        asked = whose(everybodys, owner)
         listed = some(lambda most: client.campaigns(whose=asked, limit=most), every, limit, as_json)
         rows = map(campaign_row, listed)
         if not as_json:

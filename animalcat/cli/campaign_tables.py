@@ -144,5 +144,4 @@ def campaign_row(campaign: Campaign) -> dict[str, Any]:
         "max_workers": campaign.max_workers,
         "created": timestamp(campaign.created),
         "owner": campaign.owner,
-        "groups": list(campaign.groups),
     }

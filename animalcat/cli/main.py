@@ -41,7 +41,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.token",
         "Make, list and revoke tokens, by which callers of a server prove who they are.",
     ),
-    "share": ("animalcat.cli.share", "Share things with groups, and give them another owner."),
     "delete": ("animalcat.cli.delete", "Say what would be lost of things, and delete them."),
     "audit": ("animalcat.cli.audit", "Say who did what on a server, and verify that."),
     "session": (

@@ -34,9 +34,9 @@ def create(
     role: Annotated[
         Role,
         typer.Option(
-            help="agent plays its sessions and learns nothing else; viewer reads what is shared "
-            "with its groups; researcher makes and runs its own, and runs what is shared; operator "
-            "sees and runs everything; administrator does everything."
+            help="agent plays its sessions and learns nothing else; viewer reads what is its "
+            "subject's; researcher makes and runs its own; operator sees and runs everything; "
+            "administrator does everything."
         ),
     ] = Role.AGENT,
     agent: Annotated[
@@ -64,14 +64,6 @@ def create(
             show_default="of an agent: sessions of everybody; else the token itself",
         ),
     ] = "",
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP",
-            help="A group in which its subject is. Repeat it for several.",
-            show_default="",
-        ),
-    ] = None,
     note: Annotated[
         str, typer.Option(metavar="WORDS", help="Whose it is, for the list.", show_default="")
     ] = "",
@@ -125,7 +117,6 @@ def create(
             days=days,
             quota=Quota(calls, streams, sessions, notes << 20),
             subject=subject,
-            groups=group or (),
         )
     if as_json:
         typer.echo(json.dumps({"token": text, **_row(token)}, indent=2))
@@ -133,8 +124,6 @@ def create(
         typer.echo(text)
         ends = "does not expire" if token.expires is None else f"ends {timestamp(token.expires)}"
         typer.echo(f"token {token.id} for {_for(token)}; it {ends}", err=True)
-        if role is Role.VIEWER and not group:
-            typer.echo("it is in no group, so it sees what is shared with everyone", err=True)
 
 
 @app.command("list")
@@ -287,7 +276,6 @@ def _row(token: Token) -> dict[str, Any]:
         "agent": token.agent,
         "sessions": list(token.sessions),
         "subject": token.subject,
-        "groups": list(token.groups),
         "plays": _plays(token),
         "note": token.note,
         "state": token.ended(datetime.now(UTC)) or "good",

@@ -357,20 +357,6 @@ class AsyncClient:
         answer = await self._call(self._access.GetTicket, request)
         return decode(Ticket, answer)
 
-    async def share(
-        self, name: str, add: Iterable[str] = (), remove: Iterable[str] = ()
-    ) -> Ownership:
-        """Share something with groups, or no longer; see `animalcat share`.
-
-        Args:
-            name: Resource name of a session, campaign, battery or layout.
-            add: Groups with which it is shared from now on; "everyone" stands for all.
-            remove: Groups with which it is no longer shared.
-        """
-        request = access_pb2.ShareRequest(name=name, add=[*add], remove=[*remove])
-        answer = await self._call(self._access.Share, request)
-        return decode(Ownership, answer.ownership)
-
     async def hand_over(self, name: str, owner: str) -> Ownership:
         """Give something another owner; only for administrators.
 

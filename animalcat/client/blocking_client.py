@@ -224,7 +224,6 @@ class Client:
 
     create_session = _blocking(AsyncClient.create_session)
     get_ticket = _blocking(AsyncClient.get_ticket)
-    share = _blocking(AsyncClient.share)
     hand_over = _blocking(AsyncClient.hand_over)
     audit = _iterating(AsyncClient.audit)
     verify_audit = _blocking(AsyncClient.verify_audit)

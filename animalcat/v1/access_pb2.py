@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61nimalcat/v1/access.proto\x12\x0c\x61nimalcat.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"#\n\x10GetTicketRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\"{\n\x11GetTicketResponse\x12\x0e\n\x06ticket\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlocal_address\x18\x03 \x01(\t\x12\x0e\n\x06\x66older\x18\x04 \x01(\t\"8\n\tOwnership\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\x0e\n\x06groups\x18\x03 \x03(\t\"9\n\x0cShareRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03\x61\x64\x64\x18\x02 \x03(\t\x12\x0e\n\x06remove\x18\x03 \x03(\t\";\n\rShareResponse\x12*\n\townership\x18\x01 \x01(\x0b\x32\x17.animalcat.v1.Ownership\".\n\x0fHandOverRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\">\n\x10HandOverResponse\x12*\n\townership\x18\x01 \x01(\x0b\x32\x17.animalcat.v1.Ownership\"\x94\x02\n\tAuditLine\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07request\x18\x03 \x01(\t\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12\x0e\n\x06\x63\x61ller\x18\x05 \x01(\t\x12\x0c\n\x04role\x18\x06 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x07 \x01(\t\x12\x0e\n\x06object\x18\x08 \x01(\t\x12\x0e\n\x06result\x18\t \x01(\t\x12\r\n\x05words\x18\n \x01(\t\x12\x0c\n\x04peer\x18\x0b \x01(\t\x12\x0e\n\x06server\x18\x0c \x01(\t\x12\x12\n\x05times\x18\r \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x64igest\x18\x0e \x01(\tB\x08\n\x06_times\"\x95\x01\n\x10ListAuditRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x04 \x01(\t\x12\x0e\n\x06object\x18\x05 \x01(\t\x12)\n\x05since\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"T\n\x11ListAuditResponse\x12&\n\x05lines\x18\x01 \x03(\x0b\x32\x17.animalcat.v1.AuditLine\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x14\n\x12VerifyAuditRequest\"D\n\x13VerifyAuditResponse\x12\x10\n\x08problems\x18\x01 \x03(\t\x12\r\n\x05lines\x18\x02 \x01(\x04\x12\x0c\n\x04head\x18\x03 \x01(\t2\x85\x03\n\x06\x41\x63\x63\x65ss\x12L\n\tGetTicket\x12\x1e.animalcat.v1.GetTicketRequest\x1a\x1f.animalcat.v1.GetTicketResponse\x12@\n\x05Share\x12\x1a.animalcat.v1.ShareRequest\x1a\x1b.animalcat.v1.ShareResponse\x12I\n\x08HandOver\x12\x1d.animalcat.v1.HandOverRequest\x1a\x1e.animalcat.v1.HandOverResponse\x12L\n\tListAudit\x12\x1e.animalcat.v1.ListAuditRequest\x1a\x1f.animalcat.v1.ListAuditResponse\x12R\n\x0bVerifyAudit\x12 .animalcat.v1.VerifyAuditRequest\x1a!.animalcat.v1.VerifyAuditResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61nimalcat/v1/access.proto\x12\x0c\x61nimalcat.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"#\n\x10GetTicketRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\"{\n\x11GetTicketResponse\x12\x0e\n\x06ticket\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlocal_address\x18\x03 \x01(\t\x12\x0e\n\x06\x66older\x18\x04 \x01(\t\".\n\tOwnership\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\tJ\x04\x08\x03\x10\x04\".\n\x0fHandOverRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\">\n\x10HandOverResponse\x12*\n\townership\x18\x01 \x01(\x0b\x32\x17.animalcat.v1.Ownership\"\x94\x02\n\tAuditLine\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07request\x18\x03 \x01(\t\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12\x0e\n\x06\x63\x61ller\x18\x05 \x01(\t\x12\x0c\n\x04role\x18\x06 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x07 \x01(\t\x12\x0e\n\x06object\x18\x08 \x01(\t\x12\x0e\n\x06result\x18\t \x01(\t\x12\r\n\x05words\x18\n \x01(\t\x12\x0c\n\x04peer\x18\x0b \x01(\t\x12\x0e\n\x06server\x18\x0c \x01(\t\x12\x12\n\x05times\x18\r \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x64igest\x18\x0e \x01(\tB\x08\n\x06_times\"\x95\x01\n\x10ListAuditRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x04 \x01(\t\x12\x0e\n\x06object\x18\x05 \x01(\t\x12)\n\x05since\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"T\n\x11ListAuditResponse\x12&\n\x05lines\x18\x01 \x03(\x0b\x32\x17.animalcat.v1.AuditLine\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x14\n\x12VerifyAuditRequest\"D\n\x13VerifyAuditResponse\x12\x10\n\x08problems\x18\x01 \x03(\t\x12\r\n\x05lines\x18\x02 \x01(\x04\x12\x0c\n\x04head\x18\x03 \x01(\t2\xc3\x02\n\x06\x41\x63\x63\x65ss\x12L\n\tGetTicket\x12\x1e.animalcat.v1.GetTicketRequest\x1a\x1f.animalcat.v1.GetTicketResponse\x12I\n\x08HandOver\x12\x1d.animalcat.v1.HandOverRequest\x1a\x1e.animalcat.v1.HandOverResponse\x12L\n\tListAudit\x12\x1e.animalcat.v1.ListAuditRequest\x1a\x1f.animalcat.v1.ListAuditResponse\x12R\n\x0bVerifyAudit\x12 .animalcat.v1.VerifyAuditRequest\x1a!.animalcat.v1.VerifyAuditResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,25 +37,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETTICKETRESPONSE']._serialized_start=113
   _globals['_GETTICKETRESPONSE']._serialized_end=236
   _globals['_OWNERSHIP']._serialized_start=238
-  _globals['_OWNERSHIP']._serialized_end=294
-  _globals['_SHAREREQUEST']._serialized_start=296
-  _globals['_SHAREREQUEST']._serialized_end=353
-  _globals['_SHARERESPONSE']._serialized_start=355
-  _globals['_SHARERESPONSE']._serialized_end=414
-  _globals['_HANDOVERREQUEST']._serialized_start=416
-  _globals['_HANDOVERREQUEST']._serialized_end=462
-  _globals['_HANDOVERRESPONSE']._serialized_start=464
-  _globals['_HANDOVERRESPONSE']._serialized_end=526
-  _globals['_AUDITLINE']._serialized_start=529
-  _globals['_AUDITLINE']._serialized_end=805
-  _globals['_LISTAUDITREQUEST']._serialized_start=808
-  _globals['_LISTAUDITREQUEST']._serialized_end=957
-  _globals['_LISTAUDITRESPONSE']._serialized_start=959
-  _globals['_LISTAUDITRESPONSE']._serialized_end=1043
-  _globals['_VERIFYAUDITREQUEST']._serialized_start=1045
-  _globals['_VERIFYAUDITREQUEST']._serialized_end=1065
-  _globals['_VERIFYAUDITRESPONSE']._serialized_start=1067
-  _globals['_VERIFYAUDITRESPONSE']._serialized_end=1135
-  _globals['_ACCESS']._serialized_start=1138
-  _globals['_ACCESS']._serialized_end=1527
+  _globals['_OWNERSHIP']._serialized_end=284
+  _globals['_HANDOVERREQUEST']._serialized_start=286
+  _globals['_HANDOVERREQUEST']._serialized_end=332
+  _globals['_HANDOVERRESPONSE']._serialized_start=334
+  _globals['_HANDOVERRESPONSE']._serialized_end=396
+  _globals['_AUDITLINE']._serialized_start=399
+  _globals['_AUDITLINE']._serialized_end=675
+  _globals['_LISTAUDITREQUEST']._serialized_start=678
+  _globals['_LISTAUDITREQUEST']._serialized_end=827
+  _globals['_LISTAUDITRESPONSE']._serialized_start=829
+  _globals['_LISTAUDITRESPONSE']._serialized_end=913
+  _globals['_VERIFYAUDITREQUEST']._serialized_start=915
+  _globals['_VERIFYAUDITREQUEST']._serialized_end=935
+  _globals['_VERIFYAUDITRESPONSE']._serialized_start=937
+  _globals['_VERIFYAUDITRESPONSE']._serialized_end=1005
+  _globals['_ACCESS']._serialized_start=1008
+  _globals['_ACCESS']._serialized_end=1331
 # @@protoc_insertion_point(module_scope)

@@ -87,87 +87,23 @@ class Ownership(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     OWNER_FIELD_NUMBER: _builtins.int
-    GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its resource name."""
     owner: _builtins.str
     """Subject of its owner; empty: nobody."""
-    @_builtins.property
-    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Groups with which it is shared."""
-
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         owner: _builtins.str = ...,
-        groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["groups", b"groups", "name", b"name", "owner", b"owner"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "owner", b"owner"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Ownership: _TypeAlias = Ownership  # noqa: Y015
-
-@_typing.final
-class ShareRequest(_message.Message):
-    """Asks to share something."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    NAME_FIELD_NUMBER: _builtins.int
-    ADD_FIELD_NUMBER: _builtins.int
-    REMOVE_FIELD_NUMBER: _builtins.int
-    name: _builtins.str
-    """Resource name of a session, campaign, battery or layout."""
-    @_builtins.property
-    def add(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Groups with which it is shared from now on, 1 to 200 characters each; "everyone" stands for all."""
-
-    @_builtins.property
-    def remove(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Groups with which it is no longer shared."""
-
-    def __init__(
-        self,
-        *,
-        name: _builtins.str = ...,
-        add: _abc.Iterable[_builtins.str] | None = ...,
-        remove: _abc.Iterable[_builtins.str] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add", b"add", "name", b"name", "remove", b"remove"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ShareRequest: _TypeAlias = ShareRequest  # noqa: Y015
-
-@_typing.final
-class ShareResponse(_message.Message):
-    """Answers with how it is shared now."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    OWNERSHIP_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def ownership(self) -> Global___Ownership:
-        """To whom it belongs."""
-
-    def __init__(
-        self,
-        *,
-        ownership: Global___Ownership | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["ownership", b"ownership"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ownership", b"ownership"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ShareResponse: _TypeAlias = ShareResponse  # noqa: Y015
 
 @_typing.final
 class HandOverRequest(_message.Message):

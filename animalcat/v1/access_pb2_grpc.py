@@ -40,11 +40,6 @@ class AccessStub:
                 request_serializer=animalcat_dot_v1_dot_access__pb2.GetTicketRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_access__pb2.GetTicketResponse.FromString,
                 _registered_method=True)
-        self.Share = channel.unary_unary(
-                '/animalcat.v1.Access/Share',
-                request_serializer=animalcat_dot_v1_dot_access__pb2.ShareRequest.SerializeToString,
-                response_deserializer=animalcat_dot_v1_dot_access__pb2.ShareResponse.FromString,
-                _registered_method=True)
         self.HandOver = channel.unary_unary(
                 '/animalcat.v1.Access/HandOver',
                 request_serializer=animalcat_dot_v1_dot_access__pb2.HandOverRequest.SerializeToString,
@@ -69,15 +64,6 @@ class AccessServicer:
     def GetTicket(self, request, context):
         """A ticket with which an agent plays one session. Nothing is stored: to ask again gives another
         ticket that is as good. Only for those who may change sessions.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Share(self, request, context):
-        """Shares something with groups, or no longer. With a session or campaign go its battery and layout,
-        and with a campaign its sessions, as far as they belong to the same. Only for its owner and for
-        administrators.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,11 +97,6 @@ def add_AccessServicer_to_server(servicer, server):
                     servicer.GetTicket,
                     request_deserializer=animalcat_dot_v1_dot_access__pb2.GetTicketRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_access__pb2.GetTicketResponse.SerializeToString,
-            ),
-            'Share': grpc.unary_unary_rpc_method_handler(
-                    servicer.Share,
-                    request_deserializer=animalcat_dot_v1_dot_access__pb2.ShareRequest.FromString,
-                    response_serializer=animalcat_dot_v1_dot_access__pb2.ShareResponse.SerializeToString,
             ),
             'HandOver': grpc.unary_unary_rpc_method_handler(
                     servicer.HandOver,
@@ -161,33 +142,6 @@ class Access:
             '/animalcat.v1.Access/GetTicket',
             animalcat_dot_v1_dot_access__pb2.GetTicketRequest.SerializeToString,
             animalcat_dot_v1_dot_access__pb2.GetTicketResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Share(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/animalcat.v1.Access/Share',
-            animalcat_dot_v1_dot_access__pb2.ShareRequest.SerializeToString,
-            animalcat_dot_v1_dot_access__pb2.ShareResponse.FromString,
             options,
             channel_credentials,
             insecure,

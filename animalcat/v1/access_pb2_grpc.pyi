@@ -37,11 +37,6 @@ class AccessStub:
     """A ticket with which an agent plays one session. Nothing is stored: to ask again gives another
     ticket that is as good. Only for those who may change sessions.
     """
-    Share: _grpc.UnaryUnaryMultiCallable[_access_pb2.ShareRequest, _access_pb2.ShareResponse]
-    """Shares something with groups, or no longer. With a session or campaign go its battery and layout,
-    and with a campaign its sessions, as far as they belong to the same. Only for its owner and for
-    administrators.
-    """
     HandOver: _grpc.UnaryUnaryMultiCallable[_access_pb2.HandOverRequest, _access_pb2.HandOverResponse]
     """Gives something another owner, and with a campaign its sessions. Only for administrators."""
     ListAudit: _grpc.UnaryUnaryMultiCallable[_access_pb2.ListAuditRequest, _access_pb2.ListAuditResponse]
@@ -57,11 +52,6 @@ class AccessAsyncStub(AccessStub):
     GetTicket: _aio.UnaryUnaryMultiCallable[_access_pb2.GetTicketRequest, _access_pb2.GetTicketResponse]  # type: ignore[assignment]
     """A ticket with which an agent plays one session. Nothing is stored: to ask again gives another
     ticket that is as good. Only for those who may change sessions.
-    """
-    Share: _aio.UnaryUnaryMultiCallable[_access_pb2.ShareRequest, _access_pb2.ShareResponse]  # type: ignore[assignment]
-    """Shares something with groups, or no longer. With a session or campaign go its battery and layout,
-    and with a campaign its sessions, as far as they belong to the same. Only for its owner and for
-    administrators.
     """
     HandOver: _aio.UnaryUnaryMultiCallable[_access_pb2.HandOverRequest, _access_pb2.HandOverResponse]  # type: ignore[assignment]
     """Gives something another owner, and with a campaign its sessions. Only for administrators."""
@@ -81,17 +71,6 @@ class AccessServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_access_pb2.GetTicketResponse, _abc.Awaitable[_access_pb2.GetTicketResponse]]:
         """A ticket with which an agent plays one session. Nothing is stored: to ask again gives another
         ticket that is as good. Only for those who may change sessions.
-        """
-
-    @_abc_1.abstractmethod
-    def Share(
-        self,
-        request: _access_pb2.ShareRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_access_pb2.ShareResponse, _abc.Awaitable[_access_pb2.ShareResponse]]:
-        """Shares something with groups, or no longer. With a session or campaign go its battery and layout,
-        and with a campaign its sessions, as far as they belong to the same. Only for its owner and for
-        administrators.
         """
 
     @_abc_1.abstractmethod

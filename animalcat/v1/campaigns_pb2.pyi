@@ -125,7 +125,6 @@ class Campaign(_message.Message):
     EPISODES_FIELD_NUMBER: _builtins.int
     OVER_FIELD_NUMBER: _builtins.int
     OWNER_FIELD_NUMBER: _builtins.int
-    GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "campaigns/{campaign}"."""
     reason: _builtins.str
@@ -152,10 +151,6 @@ class Campaign(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
 
-    @_builtins.property
-    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Groups with which it is shared."""
-
     def __init__(
         self,
         *,
@@ -169,11 +164,10 @@ class Campaign(_message.Message):
         episodes: _builtins.int = ...,
         over: _builtins.bool = ...,
         owner: _builtins.str = ...,
-        groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "episodes", b"episodes", "groups", b"groups", "max_workers", b"max_workers", "name", b"name", "over", b"over", "owner", b"owner", "reason", b"reason", "sessions", b"sessions", "spec", b"spec", "waits_for", b"waits_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "episodes", b"episodes", "max_workers", b"max_workers", "name", b"name", "over", b"over", "owner", b"owner", "reason", b"reason", "sessions", b"sessions", "spec", b"spec", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

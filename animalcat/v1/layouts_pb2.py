@@ -25,23 +25,23 @@ _sym_db = _symbol_database.Default()
 from animalcat.v1 import types_pb2 as animalcat_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61nimalcat/v1/layouts.proto\x12\x0c\x61nimalcat.v1\x1a\x18\x61nimalcat/v1/types.proto\"\x84\x01\n\x06Layout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x0f\n\x07shipped\x18\x05 \x01(\x08\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\r\n\x05owner\x18\x07 \x01(\t\x12\x0e\n\x06groups\x18\x08 \x03(\t\"t\n\x12ListLayoutsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05texts\x18\x03 \x01(\x08\x12(\n\x05whose\x18\x04 \x01(\x0b\x32\x19.animalcat.v1.OwnerFilter\"U\n\x13ListLayoutsResponse\x12%\n\x07layouts\x18\x01 \x03(\x0b\x32\x14.animalcat.v1.Layout\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"1\n\x10GetLayoutRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07variant\x18\x02 \x01(\t\"9\n\x11GetLayoutResponse\x12$\n\x06layout\x18\x01 \x01(\x0b\x32\x14.animalcat.v1.Layout2\xab\x01\n\x07Layouts\x12R\n\x0bListLayouts\x12 .animalcat.v1.ListLayoutsRequest\x1a!.animalcat.v1.ListLayoutsResponse\x12L\n\tGetLayout\x12\x1e.animalcat.v1.GetLayoutRequest\x1a\x1f.animalcat.v1.GetLayoutResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61nimalcat/v1/layouts.proto\x12\x0c\x61nimalcat.v1\x1a\x18\x61nimalcat/v1/types.proto\"z\n\x06Layout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x0f\n\x07shipped\x18\x05 \x01(\x08\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\r\n\x05owner\x18\x07 \x01(\tJ\x04\x08\x08\x10\t\"t\n\x12ListLayoutsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05texts\x18\x03 \x01(\x08\x12(\n\x05whose\x18\x04 \x01(\x0b\x32\x19.animalcat.v1.OwnerFilter\"U\n\x13ListLayoutsResponse\x12%\n\x07layouts\x18\x01 \x03(\x0b\x32\x14.animalcat.v1.Layout\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"1\n\x10GetLayoutRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07variant\x18\x02 \x01(\t\"9\n\x11GetLayoutResponse\x12$\n\x06layout\x18\x01 \x01(\x0b\x32\x14.animalcat.v1.Layout2\xab\x01\n\x07Layouts\x12R\n\x0bListLayouts\x12 .animalcat.v1.ListLayoutsRequest\x1a!.animalcat.v1.ListLayoutsResponse\x12L\n\tGetLayout\x12\x1e.animalcat.v1.GetLayoutRequest\x1a\x1f.animalcat.v1.GetLayoutResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'animalcat.v1.layouts_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LAYOUT']._serialized_start=71
-  _globals['_LAYOUT']._serialized_end=203
-  _globals['_LISTLAYOUTSREQUEST']._serialized_start=205
-  _globals['_LISTLAYOUTSREQUEST']._serialized_end=321
-  _globals['_LISTLAYOUTSRESPONSE']._serialized_start=323
-  _globals['_LISTLAYOUTSRESPONSE']._serialized_end=408
-  _globals['_GETLAYOUTREQUEST']._serialized_start=410
-  _globals['_GETLAYOUTREQUEST']._serialized_end=459
-  _globals['_GETLAYOUTRESPONSE']._serialized_start=461
-  _globals['_GETLAYOUTRESPONSE']._serialized_end=518
-  _globals['_LAYOUTS']._serialized_start=521
-  _globals['_LAYOUTS']._serialized_end=692
+  _globals['_LAYOUT']._serialized_start=70
+  _globals['_LAYOUT']._serialized_end=192
+  _globals['_LISTLAYOUTSREQUEST']._serialized_start=194
+  _globals['_LISTLAYOUTSREQUEST']._serialized_end=310
+  _globals['_LISTLAYOUTSRESPONSE']._serialized_start=312
+  _globals['_LISTLAYOUTSRESPONSE']._serialized_end=397
+  _globals['_GETLAYOUTREQUEST']._serialized_start=399
+  _globals['_GETLAYOUTREQUEST']._serialized_end=448
+  _globals['_GETLAYOUTRESPONSE']._serialized_start=450
+  _globals['_GETLAYOUTRESPONSE']._serialized_end=507
+  _globals['_LAYOUTS']._serialized_start=510
+  _globals['_LAYOUTS']._serialized_end=681
 # @@protoc_insertion_point(module_scope)

@@ -32,7 +32,6 @@ class Layout(_message.Message):
     SHIPPED_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     OWNER_FIELD_NUMBER: _builtins.int
-    GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "layouts/{digest}"."""
     title: _builtins.str
@@ -47,10 +46,6 @@ class Layout(_message.Message):
     """Its text, YAML; empty in lists."""
     owner: _builtins.str
     """To whom it belongs; empty: to nobody, and all may read it."""
-    @_builtins.property
-    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Groups with which it is shared."""
-
     def __init__(
         self,
         *,
@@ -61,11 +56,10 @@ class Layout(_message.Message):
         shipped: _builtins.bool = ...,
         text: _builtins.str = ...,
         owner: _builtins.str = ...,
-        groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "groups", b"groups", "name", b"name", "owner", b"owner", "shipped", b"shipped", "text", b"text", "title", b"title", "variant", b"variant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "name", b"name", "owner", b"owner", "shipped", b"shipped", "text", b"text", "title", b"title", "variant", b"variant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

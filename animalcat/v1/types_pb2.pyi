@@ -710,12 +710,9 @@ class OwnerFilter(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     OWNER_FIELD_NUMBER: _builtins.int
-    GROUP_FIELD_NUMBER: _builtins.int
     MINE_FIELD_NUMBER: _builtins.int
     owner: _builtins.str
     """Only what belongs to this subject; of all where empty."""
-    group: _builtins.str
-    """Only what is shared with this group; all where empty."""
     mine: _builtins.bool
     """Only what belongs to the caller. Of batteries and layouts, also what belongs to nobody. All for a
     caller without a subject, as on a server that asks for no token.
@@ -724,12 +721,11 @@ class OwnerFilter(_message.Message):
         self,
         *,
         owner: _builtins.str = ...,
-        group: _builtins.str = ...,
         mine: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["group", b"group", "mine", b"mine", "owner", b"owner"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mine", b"mine", "owner", b"owner"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -47,7 +47,6 @@ class Battery:
         manifest: What is in it, where it comes from and what was not solved, as the schema
             `battery_manifest` has it; empty in lists.
         owner: Subject to whom it belongs; empty: to nobody, and all may read it.
-        groups: Groups with which it is shared.
     """
 
     id: str
@@ -58,7 +57,6 @@ class Battery:
     features: tuple[Feature, ...] = ()
     manifest: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     owner: str = ""
-    groups: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Battery {self.id}: {self.instances} arenas, digest {self.digest[:12]}>"
@@ -151,7 +149,6 @@ class Layout:
         shipped: Whether it came with the server; else a session brought it.
         text: YAML; empty in lists.
         owner: Subject to whom it belongs; empty: to nobody, and all may read it.
-        groups: Groups with which it is shared.
     """
 
     title: str
@@ -160,7 +157,6 @@ class Layout:
     shipped: bool
     text: str
     owner: str = ""
-    groups: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

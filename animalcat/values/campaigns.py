@@ -53,7 +53,6 @@ class Campaign:
         episodes: Episodes of all agents that counted.
         over: Whether no further episode will follow in any of its sessions.
         owner: Subject to whom it belongs, as its sessions do; empty where there is none.
-        groups: Groups with which it is shared.
     """
 
     id: str
@@ -66,7 +65,6 @@ class Campaign:
     episodes: int = 0
     over: bool = False
     owner: str = ""
-    groups: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

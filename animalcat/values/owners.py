@@ -12,13 +12,11 @@ class OwnerFilter:
 
     Attributes:
         owner: Only what belongs to this subject.
-        group: Only what is shared with this group.
         mine: Only what belongs to the caller; of batteries and layouts, also what belongs to
             nobody. All for a caller without a subject, as on a server that asks for no token.
     """
 
     owner: str = ""
-    group: str = ""
     mine: bool = False
 
 
@@ -29,12 +27,10 @@ class Ownership:
     Attributes:
         name: Its resource name.
         owner: Subject of its owner; empty for nobody.
-        groups: Groups with which it is shared.
     """
 
     name: str
     owner: str = ""
-    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

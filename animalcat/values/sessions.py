@@ -276,7 +276,6 @@ class Session:
             said yet what they are; with any, nothing begins.
         identity: Who plays it.
         owner: Subject to whom it belongs; empty where callers need not prove who they are.
-        groups: Groups with which it is shared.
         spent: What the agent spent on all attempts that are over.
         withheld: Whether most is kept from the caller, whose token is an agent's: only `id`,
             `state`, `episodes`, `created` and what the agent is told of `spec` are then true.
@@ -298,7 +297,6 @@ class Session:
     unjudged: tuple[int, ...] = ()
     identity: Identity = NOBODY
     owner: str = ""
-    groups: tuple[str, ...] = ()
     spent: Spent = NOTHING
     withheld: bool = False
 

@@ -26,15 +26,15 @@ class Belongings:
         self._store = store
         self._operations = operations
 
-    async def whose(self, item: str) -> tuple[str, frozenset[str]]:
-        """Return owner and circles of what has this resource name; empty where nobody has it."""
+    async def whose(self, item: str) -> str:
+        """Return the owner of what has this resource name; empty where nobody has it."""
         kind, _, name = item.partition("/")
         if kind != "operations":
             return await asyncio.to_thread(self._store.owners.of, item)
         try:
-            return self._operations.get(names.check_component(name)).owner, frozenset()
+            return self._operations.get(names.check_component(name)).owner
         except ServiceError:
-            return "", frozenset()
+            return ""
 
     async def there(self, item: str) -> bool:
         """Return whether there is something of this resource name in the store."""
@@ -53,7 +53,5 @@ def wanted(request: Any) -> WhoseFilter:
     return WhoseFilter(
         owner=asked.owner if asked is not None else "",
         mine=caller.subject if asked is not None and asked.mine else "",
-        group=asked.group if asked is not None else "",
         seen_by=None if everything else caller.subject,
-        circles=caller.circles,
     )

@@ -1,4 +1,4 @@
-"""Who calls: the role, the groups and the sessions of the caller of the present call."""
+"""Who calls: the role, the subject and the sessions of the caller of the present call."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from animalcat.service.storage.listing import circle_of
 from animalcat.values import Session
-
-EVERYONE: Final = "everyone"
-"""The group in which every caller is."""
 
 
 class Role(StrEnum):
@@ -21,9 +17,9 @@ class Role(StrEnum):
     AGENT = "agent"
     """Plays its sessions, and learns nothing else."""
     VIEWER = "viewer"
-    """Reads what is shared with its groups, and changes nothing."""
+    """Reads what is its subject's, and changes nothing."""
     RESEARCHER = "researcher"
-    """Creates, and sees and changes what is its own or shared with its groups."""
+    """Creates, and sees and changes what is its own."""
     OPERATOR = "operator"
     """Sees everything and keeps it running; deletes only what is its own."""
     ADMINISTRATOR = "administrator"
@@ -52,7 +48,6 @@ class Caller:
         sessions: Ids of the sessions to which an agent is restricted; empty: not restricted.
         until: When the ticket ends that it shows; None if it shows none.
         subject: Who it is, as an owner; empty for nobody.
-        groups: Groups in which it is.
         expires: When what an identity provider says of it ends; None if none says anything.
     """
 
@@ -62,7 +57,6 @@ class Caller:
     sessions: frozenset[str] = frozenset()
     until: datetime | None = None
     subject: str = ""
-    groups: frozenset[str] = frozenset()
     expires: datetime | None = None
 
     @property
@@ -86,23 +80,14 @@ class Caller:
         """
         return self.runs or self.until is not None
 
-    @property
-    def circles(self) -> frozenset[str]:
-        """With whom something has to be shared so that this caller may see it."""
-        own = {circle_of(self.subject)} if self.subject else set[str]()
-        return self.groups | own | {EVERYONE}
-
     def plays(self, session: Session) -> bool:
         """Return whether a session is one that this caller may play.
 
-        An agent's token with a subject plays sessions of that subject alone, and those that are
-        shared with its groups.
+        An agent's token with a subject plays sessions of that subject alone.
         """
         if self.role in (Role.OPERATOR, Role.ADMINISTRATOR):
             return True
-        theirs = not self.circles.isdisjoint(session.groups) or (
-            self.subject != "" and session.owner == self.subject
-        )
+        theirs = self.subject != "" and session.owner == self.subject
         if self.role is not Role.AGENT:
             return self.role is Role.RESEARCHER and theirs
         if self.subject and not theirs:

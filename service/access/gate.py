@@ -70,8 +70,8 @@ class Known(Protocol):
 class KnowsOwners(Protocol):
     """Knows to whom things belong."""
 
-    async def whose(self, item: str) -> tuple[str, frozenset[str]]:
-        """Return owner and circles of what has this resource name; empty where nobody has it."""
+    async def whose(self, item: str) -> str:
+        """Return the owner of what has this resource name; empty where nobody has it."""
         ...
 
     async def there(self, item: str) -> bool:
@@ -182,7 +182,7 @@ class Gate:
             DeniedError: It may not.
         """
         if caller.role is not Role.AGENT:
-            await self.check(caller, Reach.SHARED, names.session_name(session))
+            await self.check(caller, Reach.SEEN, names.session_name(session))
             return
         with suppress(ServiceError):
             if caller.plays(await self._sessions.session(session)):
@@ -205,16 +205,15 @@ class Gate:
             DeniedError: It may not.
         """
         everything = caller.role in (Role.OPERATOR, Role.ADMINISTRATOR)
-        if reach is Reach.ALL or (reach is Reach.SHARED and everything) or self._owners is None:
+        if reach is Reach.ALL or (reach is Reach.SEEN and everything) or self._owners is None:
             return
         for item in items:
-            owner, circles = await self._owners.whose(item)
+            owner = await self._owners.whose(item)
             kind, _, name = item.partition("/")
             common = kind in COMMON and not owner
-            seen = everything or common or not circles.isdisjoint(caller.circles)
-            if (owner and owner == caller.subject) or (reach is Reach.SHARED and seen):
+            if (owner and owner == caller.subject) or (reach is Reach.SEEN and common):
                 continue
-            if seen:
+            if everything or common:
                 raise DeniedError(
                     Code.FORBIDDEN,
                     f"{item} belongs to {owner or 'nobody'}; only its owner or an administrator "
@@ -222,8 +221,7 @@ class Gate:
                 )
             raise DeniedError(
                 UNKNOWN[kind],
-                f"nothing named {name!r} is yours or shared with you; check its name, or ask its "
-                "owner to share it",
+                f"nothing named {name!r} is yours; check its name",
             )
 
     async def check_new(self, caller: Caller, item: str, *, replaces: bool) -> None:
@@ -243,7 +241,7 @@ class Gate:
             return
         if await self._owners.there(item):
             try:
-                await self.check(caller, Reach.OWN if replaces else Reach.SHARED, item)
+                await self.check(caller, Reach.OWN if replaces else Reach.SEEN, item)
             except DeniedError as error:
                 raise DeniedError(
                     Code.NAME_TAKEN, f"{item} is there already, and not yours: give another name"

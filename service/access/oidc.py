@@ -1,7 +1,7 @@
 """Takes tokens of an identity provider (OpenID Connect) beside our own.
 
 PyJWT verifies them. What is added here: the provider's keys are read from a file or an address and
-kept, and never asked for more often than it may be; and claims become subject, groups and role.
+kept, and never asked for more often than it may be; and claims become subject and role.
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ class ProviderSettings(Protocol):
     oidc_keys: str
     oidc_leeway_seconds: float
     oidc_subject_claim: str
-    oidc_groups_claim: str
     oidc_role_claim: str
 
     @property
@@ -154,7 +153,6 @@ class IdentityProvider:
         """Return whom claims mean."""
         settings = self._settings
         subject = str(_claim(claims, settings.oidc_subject_claim) or "")
-        groups = _texts(_claim(claims, settings.oidc_groups_claim))
         said = _texts(_claim(claims, settings.oidc_role_claim))
         roles = {settings.oidc_roles[one] for one in said if one in settings.oidc_roles}
         if settings.oidc_role:
@@ -167,18 +165,13 @@ class IdentityProvider:
             )
         try:
             names.check_label(subject, "subject")
-            groups = [names.check_label(group, "group") for group in groups]
         except names.BadNameError as error:
             raise ServiceError(
                 Code.BAD_TOKEN, f"the identity provider's token cannot be used: {error}"
             ) from error
         role = max((Role(role) for role in roles), key=[*Role].index)
         return Caller(
-            f"{subject} of {settings.oidc_issuer}",
-            role,
-            subject=subject,
-            groups=frozenset(groups),
-            expires=expires,
+            f"{subject} of {settings.oidc_issuer}", role, subject=subject, expires=expires
         )
 
     async def _key(self, name: str) -> jwt.PyJWK:

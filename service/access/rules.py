@@ -20,9 +20,8 @@ class Reach(Enum):
 
     ALL = auto()
     """Of everything."""
-    SHARED = auto()
-    """Of what is the caller's own or shared with one of its groups; and it may name batteries and
-    layouts that belong to nobody."""
+    SEEN = auto()
+    """Of what is the caller's own; and it may name batteries and layouts that belong to nobody."""
     OWN = auto()
     """Of what is the caller's own."""
 
@@ -79,8 +78,8 @@ class Rule:
 
 
 _READERS: Final = {
-    Role.VIEWER: Reach.SHARED,
-    Role.RESEARCHER: Reach.SHARED,
+    Role.VIEWER: Reach.SEEN,
+    Role.RESEARCHER: Reach.SEEN,
     Role.OPERATOR: Reach.ALL,
     Role.ADMINISTRATOR: Reach.ALL,
 }
@@ -145,7 +144,7 @@ UNKNOWN: Final[Mapping[str, Code]] = {
 
 
 def _read(about: Callable[[Any], Items] | None = None, own: Own | None = None) -> Rule:
-    agents = {} if own is None else {Role.AGENT: Reach.SHARED}
+    agents = {} if own is None else {Role.AGENT: Reach.SEEN}
     return Rule(_READERS | agents, about, own=own)
 
 
@@ -164,14 +163,13 @@ def _delete(about: Callable[[Any], Items]) -> Rule:
 _EVERYONE: Final = Rule(public=True)
 _AUDIT: Final = Rule(_ADMINISTRATORS)
 _PLAY: Final = Rule(
-    {Role.AGENT: Reach.SHARED, **_RUNNERS}, own=Own.FIRST_FRAME, audited=Audited.AFTER
+    {Role.AGENT: Reach.SEEN, **_RUNNERS}, own=Own.FIRST_FRAME, audited=Audited.AFTER
 )
 
 _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
     "animalcat.v1.AgentGateway": {"Evaluate": _PLAY},
     "animalcat.v1.Access": {
         "GetTicket": _run(_TICKET, Audited.AFTER),
-        "Share": _delete(_anything),
         "HandOver": Rule(_ADMINISTRATORS, _anything, audited=Audited.FIRST),
         "ListAudit": _AUDIT,
         "VerifyAudit": _AUDIT,

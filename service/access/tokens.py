@@ -72,7 +72,6 @@ class Token:
         former: SHA-256 of the secret before this one, which was rotated; empty for none.
         former_until: Until when that one is taken too, with time zone; None for not at all.
         subject: Who shows it, as an owner; of an agent's token, whose sessions alone it plays.
-        groups: Groups in which that is.
     """
 
     id: str
@@ -88,7 +87,6 @@ class Token:
     former: str = ""
     former_until: datetime | None = None
     subject: str = ""
-    groups: tuple[str, ...] = ()
 
     def ended(self, now: datetime) -> str:
         """Return why it is no longer good: "revoked", "expired", or empty if it is good."""
@@ -100,12 +98,7 @@ class Token:
     def caller(self) -> Caller:
         """Who shows it."""
         return Caller(
-            self.id,
-            self.role,
-            self.agent,
-            frozenset(self.sessions),
-            subject=self.subject,
-            groups=frozenset(self.groups),
+            self.id, self.role, self.agent, frozenset(self.sessions), subject=self.subject
         )
 
 
@@ -152,7 +145,6 @@ class Tokens:
         days: float = USUAL_DAYS,
         quota: Quota = Quota(),
         subject: str = "",
-        groups: Sequence[str] = (),
     ) -> tuple[Token, str]:
         """Make a token.
 
@@ -165,7 +157,6 @@ class Tokens:
             quota: How much it may ask for.
             subject: Who shows it, as an owner. What is made with a token that says none belongs to
                 the token; an agent's token that says none plays sessions of everybody.
-            groups: Groups in which that is.
 
         Returns:
             The token, and the text to show, which is kept nowhere.
@@ -180,13 +171,12 @@ class Tokens:
             )
         if role is not Role.AGENT and (agent or sessions):
             raise TokenError(f"a token for {role.words} is not restricted to an agent or sessions")
-        if role is Role.RESEARCHER and not subject:
+        if role in (Role.RESEARCHER, Role.VIEWER) and not subject:
             raise TokenError(
-                "a token for a researcher must say whose it is, as what is made with it belongs to "
-                "them: give a subject (--subject NAME)"
+                f"a token for {role.words} must say whose it is, as it sees what belongs to them: "
+                "give a subject (--subject NAME)"
             )
-        for name, what in ((subject or "none", "subject"), *((group, "group") for group in groups)):
-            names.check_label(name, what)
+        names.check_label(subject or "none", "subject")
         now = self._clock()
         secret = secrets.token_urlsafe(32)
         with self._changing() as known:
@@ -205,7 +195,6 @@ class Tokens:
                 sessions=tuple(sessions),
                 quota=quota,
                 subject=subject or by_itself,
-                groups=tuple(groups),
             )
             known[token.id] = token
             self._outbox.put(now, "CreateToken", f"tokens/{token.id}", _told(token))
@@ -395,7 +384,6 @@ def _told(token: Token) -> str:
     """Return what the audit log says of a token."""
     parts = [f"for {token.role.words}"]
     parts += [f"subject {token.subject}"] if token.subject else []
-    parts += [f"groups {', '.join(token.groups)}"] if token.groups else []
     parts += [f"agent {token.agent}"] if token.agent else []
     parts += [f"sessions {', '.join(token.sessions)}"] if token.sessions else []
     ends = "never" if token.expires is None else f"{token.expires:%Y-%m-%d %H:%M}"

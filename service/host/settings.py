@@ -123,10 +123,9 @@ class Settings(BaseSettings):
     """By how much its clock may differ from that of this machine."""
     oidc_subject_claim: str = "sub"
     """The claim that says who somebody is, as an owner."""
-    oidc_groups_claim: str = "groups"
-    """The claim that says in which groups; one within another as in "realm_access.roles"."""
     oidc_role_claim: str = "groups"
-    """The claim of which `oidc_roles` says what role its values give."""
+    """The claim of which `oidc_roles` says what role its values give; one within another as in
+    "realm_access.roles"."""
     oidc_roles: dict[str, Literal["viewer", "researcher", "operator", "administrator"]] = {}
     """The role that a value of that claim gives; of several the one that may most."""
     oidc_role: Literal["", "viewer", "researcher", "operator", "administrator"] = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.audit import AuditFilter, AuditLog
-from animalcat.service.storage.owners import Owners, groups_in
 from animalcat.v1 import access_pb2, access_pb2_grpc
 from animalcat.values import Ownership
 
@@ -66,36 +64,28 @@ class AccessCalls(access_pb2_grpc.AccessServicer):
             folder=str(self._folder.absolute()) if here else "",
         )
 
-    async def Share(  # noqa: N802
-        self, request: access_pb2.ShareRequest, context: Any
-    ) -> access_pb2.ShareResponse:
-        """Share something with groups, or no longer."""
-        for group in request.add:
-            names.check_label(group, "group")
-        owner, _ = await asyncio.to_thread(self._owners.of, request.name)
-        items = [request.name]
-        items += [
-            item
-            for item in await self._parts_of(request.name, its_arenas=True)
-            if (await asyncio.to_thread(self._owners.of, item))[0] == owner != ""
-        ]
-        # What is no longer to be seen may still be needed by something else that is shared.
-        await self._change(items, self._owners.share, request.add, ())
-        sessions = [item for item in items if item.startswith(("sessions/", "campaigns/"))]
-        only = [request.name] if request.name not in sessions else sessions
-        await self._change(only, self._owners.share, (), request.remove)
-        return access_pb2.ShareResponse(ownership=await self._ownership(request.name))
-
     async def HandOver(  # noqa: N802
         self, request: access_pb2.HandOverRequest, context: Any
     ) -> access_pb2.HandOverResponse:
         """Give something another owner."""
         if request.owner:
             names.check_label(request.owner, "owner")
-        items = [request.name, *await self._parts_of(request.name, its_arenas=False)]
+        kind, _, key = request.name.partition("/")
+        items = [request.name]
+        if kind == "campaigns":
+            campaign = await asyncio.to_thread(self._engines.parts.store.campaign, key)
+            items += map(names.session_name, () if campaign is None else campaign.sessions)
         calls.current.get().about = tuple(items)
-        await self._change(items, self._owners.hand_over, request.owner)
-        return access_pb2.HandOverResponse(ownership=await self._ownership(request.name))
+        try:
+            await asyncio.to_thread(
+                self._engines.parts.store.owners.hand_over, items, request.owner
+            )
+        except KeyError as error:
+            raise ServiceError(UNKNOWN[kind], f"there is {error.args[0]}") from error
+        for item in items:
+            if item.startswith("sessions/"):
+                await self._engines.owned(names.parse_session(item))
+        return access_pb2.HandOverResponse(ownership=encode(Ownership(request.name, request.owner)))
 
     async def ListAudit(  # noqa: N802
         self, request: access_pb2.ListAuditRequest, context: Any
@@ -119,10 +109,6 @@ class AccessCalls(access_pb2_grpc.AccessServicer):
         return encode(await self._audit.lines(self._log.verify))
 
     @property
-    def _owners(self) -> Owners:
-        return self._engines.parts.store.owners
-
-    @property
     def _log(self) -> AuditLog:
         return self._engines.parts.store.audit
 
@@ -130,47 +116,6 @@ class AccessCalls(access_pb2_grpc.AccessServicer):
     def _audit(self) -> Audit:
         assert self._gate.audit is not None, "a server keeps one"
         return self._gate.audit
-
-    async def _change(self, items: Sequence[str], change: Callable[..., None], *to: Any) -> None:
-        """Change to whom things belong, and let the engines of sessions know.
-
-        Raises:
-            ServiceError: One of them does not exist.
-        """
-        try:
-            await asyncio.to_thread(change, items, *to)
-        except KeyError as error:
-            kind = items[0].partition("/")[0]
-            raise ServiceError(UNKNOWN[kind], f"there is {error.args[0]}") from error
-        for item in items:
-            if item.startswith("sessions/"):
-                await self._engines.owned(names.parse_session(item))
-
-    async def _parts_of(self, item: str, *, its_arenas: bool) -> list[str]:
-        """Return what goes with something: a campaign's sessions, and what they are made of.
-
-        Args:
-            item: Its resource name.
-            its_arenas: Whether its battery and its layout go with it.
-        """
-        store = self._engines.parts.store
-        kind, _, key = item.partition("/")
-        parts, spec = list[str](), None
-        if kind == "campaigns" and (campaign := await asyncio.to_thread(store.campaign, key)):
-            parts, spec = [*map(names.session_name, campaign.sessions)], campaign.spec.session
-        if kind == "sessions" and (session := await asyncio.to_thread(store.session, key)):
-            spec = session.spec
-        if its_arenas and spec is not None and spec.battery and spec.layout_digest:
-            battery, layout = spec.battery, spec.layout_digest
-            if await asyncio.to_thread(store.battery, battery):
-                parts.append(names.battery_name(battery))
-            if await asyncio.to_thread(store.layout, layout):
-                parts.append(names.layout_name(layout))
-        return parts
-
-    async def _ownership(self, item: str) -> access_pb2.Ownership:
-        owner, circles = await asyncio.to_thread(self._owners.of, item)
-        return encode(Ownership(item, owner, groups_in(circles)))
 
 
 def is_this_machine(peer: str) -> bool:

@@ -353,7 +353,6 @@ def _told(battery: BatteryRecord) -> sessions_pb2.Battery:
             battery.problems,
             battery.suites,
             owner=battery.owner,
-            groups=battery.groups,
         )
     )
 

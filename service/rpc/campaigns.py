@@ -288,7 +288,6 @@ def _campaign(
         counted.episodes,
         not counted.going_on,
         campaign.owner,
-        campaign.groups,
     )
 
 

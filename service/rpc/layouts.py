@@ -14,7 +14,6 @@ from animalcat.service.errors import Code, unknown
 from animalcat.service.model import LayoutRecord
 from animalcat.service.rpc.paging import stored
 from animalcat.service.storage.listing import BadPageError, Page
-from animalcat.service.storage.owners import groups_in
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import layouts_pb2, layouts_pb2_grpc
 
@@ -36,7 +35,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
         whose, asked = wanted(request), stored(request)
         # What is shipped belongs to nobody, whatever is stored of it.
         digests = [layout.digest for layout in first]
-        first = tuple(one for one in first if whose.takes("", (), common=True))
+        first = tuple(one for one in first if whose.takes("", common=True))
         visible = [layout.digest for layout in first]
         shown: list[LayoutRecord] = []
         kind, _, last = asked.after.partition("/")
@@ -109,5 +108,4 @@ def _to_proto(layout: LayoutRecord, *, text: bool) -> layouts_pb2.Layout:
         shipped=_is_shipped(layout),
         text=layout.text if text else "",
         owner=layout.owner,
-        groups=groups_in(layout.circles),
     )

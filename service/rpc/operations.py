@@ -61,7 +61,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
             operation
             for operation in self._operations.all()
             if (not states or operation.state in states)
-            and whose.takes(operation.owner, (), common=False)
+            and whose.takes(operation.owner, common=False)
         ]
         page = paged(operations, lambda operation: operation.id, request)
         return operations_pb2.ListOperationsResponse(

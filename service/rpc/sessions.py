@@ -361,7 +361,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
 
 def _of_agent(caller: Caller) -> WhoseFilter:
     """Return of whose sessions an agent is told: of everybody's, if its token says nobody's."""
-    return WhoseFilter(seen_by=caller.subject or None, circles=caller.circles)
+    return WhoseFilter(seen_by=caller.subject or None)
 
 
 def _version(episode: Episode) -> tuple[int, int, str]:

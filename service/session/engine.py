@@ -83,9 +83,9 @@ class SessionEngine:
         """The session as it stands."""
         return self._record.session
 
-    def belongs_to(self, owner: str, groups: tuple[str, ...]) -> None:
+    def belongs_to(self, owner: str) -> None:
         """Take in whose the session is, which the store knows."""
-        self._record.session = replace(self._record.session, owner=owner, groups=groups)
+        self._record.session = replace(self._record.session, owner=owner)
 
     @property
     def playing(self) -> bool:

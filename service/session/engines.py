@@ -23,7 +23,6 @@ from animalcat.service.session.unused import Unused, bytes_of, give_back, spare
 from animalcat.service.storage.artefacts import RECORDINGS
 from animalcat.service.storage.errors import readable
 from animalcat.service.storage.listing import Listing, Page, SessionFilter
-from animalcat.service.storage.owners import groups_in
 from animalcat.values import Episode, Session, SessionState
 
 log = logging.getLogger(__name__)
@@ -157,8 +156,7 @@ class Engines:
         """Take in whose a session is by now, if it has an engine."""
         item, engine = names.session_name(session), self._engines.look(session)
         if engine is not None:
-            owner, circles = await asyncio.to_thread(self.parts.store.owners.of, item)
-            engine.belongs_to(owner, groups_in(circles))
+            engine.belongs_to(await asyncio.to_thread(self.parts.store.owners.of, item))
 
     async def sessions_of(self, ids: Sequence[str]) -> list[Session]:
         """Return sessions in the order of their ids, each as its engine knows it if it has one.
@@ -196,7 +194,7 @@ class Engines:
         engine = self._engines.look(stored.id)
         if engine is None:
             return stored
-        engine.belongs_to(stored.owner, stored.groups)
+        engine.belongs_to(stored.owner)
         return engine.session
 
     async def delete(self, session: str) -> None:

@@ -54,41 +54,25 @@ class WhoseFilter:
     Attributes:
         owner: Subject of the owner.
         mine: The same, and of batteries and layouts also what belongs to nobody.
-        group: A group with which they are shared.
-        seen_by: Subject of the caller who may see only what is its own, or shared with one of
-            `circles`, and batteries and layouts that belong to nobody; None for one who may see
-            everything.
-        circles: The caller's groups, and what stands for the caller alone (`circle_of`).
+        seen_by: Subject of the caller who may see only what is its own, and batteries and layouts
+            that belong to nobody; None for one who may see everything.
     """
 
     owner: str = ""
     mine: str = ""
-    group: str = ""
     seen_by: str | None = None
-    circles: frozenset[str] = frozenset()
 
-    def takes(self, owner: str, circles: Iterable[str], *, common: bool) -> bool:
+    def takes(self, owner: str, *, common: bool) -> bool:
         """Return whether an item is wanted.
 
         Args:
             owner: Subject to whom it belongs; empty for nobody.
-            circles: With whom it is shared.
             common: Whether all may see what belongs to nobody.
         """
-        circles = frozenset(circles)
         ownerless = common and not owner
-        if (self.owner not in ("", owner)) or (self.group and self.group not in circles):
+        if self.owner not in ("", owner) or (self.mine not in ("", owner) and not ownerless):
             return False
-        if self.mine not in ("", owner) and not ownerless:
-            return False
-        if self.seen_by is None or ownerless or not circles.isdisjoint(self.circles):
-            return True
-        return bool(owner) and owner == self.seen_by
-
-
-def circle_of(subject: str) -> str:
-    """Return what stands for one subject among groups, none of which begins so."""
-    return f"={subject}"
+        return self.seen_by is None or ownerless or (bool(owner) and owner == self.seen_by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,12 @@ TABLES: Final = (
     schema.profiles,
     schema.chain,
     schema.owners,
-    schema.shares,
     schema.audit,
 )
 """What a store holds for good, so that each table comes after those to which it refers."""
 OF_SESSION: Final = (schema.episodes, schema.certificates, schema.profiles, schema.chain)
 """Tables with rows that belong to one session."""
-OF_ITEM: Final = (schema.owners, schema.shares)
+OF_ITEM: Final = (schema.owners,)
 """Tables that say to whom things belong, by their resource names."""
 _NUMBERED: Final = (schema.sessions, schema.campaigns)
 """Tables whose rows get a number that rises."""

@@ -210,15 +210,6 @@ owners: Final = Table(
     Index("owners_by_owner", "owner"),
 )
 
-shares: Final = Table(
-    "shares",
-    metadata,
-    Column("item", String(210), primary_key=True),
-    # A group, or "=" and a subject.
-    Column("circle", String(210), primary_key=True),
-    Index("shares_by_circle", "circle"),
-)
-
 audit: Final = Table(
     "audit",
     metadata,

@@ -353,7 +353,8 @@ class SqlStore:
     def put_layout(self, layout: LayoutRecord) -> None:
         """Store a layout; one with the same digest stays as it is.
 
-        A new one belongs to the record's owner. Whoever brings one that is there may see it.
+        A new one belongs to the record's owner. One that somebody else brings, too, belongs to
+        nobody from then on, so that all may see it.
         """
         table, item = schema.layouts, names.layout_name(layout.digest)
         values = {"digest": layout.digest, "name": layout.name}
@@ -362,8 +363,8 @@ class SqlStore:
             if db.scalar(select(table.c.digest).where(table.c.digest == layout.digest)) is None:
                 db.execute(insert(table).values(values))
                 owners.own(db, item, layout.owner)
-            else:
-                owners.also(db, item, layout.owner)
+            elif layout.owner not in ("", owners.owner_of(db, item)):
+                owners.forget(db, item)
 
     def layout(self, digest: str) -> LayoutRecord | None:
         """Return the layout with this digest; None if there is none."""
@@ -1554,21 +1555,13 @@ def _insert(db: Connection, statement: Any, taken: str) -> None:
 
 @cache
 def _owned(kind: str) -> Select[Any]:
-    """Return what reads rows of a kind with their owners and circles."""
-    owner, circles = owners.columns(kind)
-    return select(schema.metadata.tables[kind], owner.label("owner"), circles.label("circles"))
-
-
-def _whose(row: Row[Any]) -> dict[str, Any]:
-    """Return to whom a row belongs."""
-    groups = owners.groups_in(owners.circles_in(row.circles))
-    return {"owner": row.owner or "", "groups": groups}
+    """Return what reads rows of a kind with their owners."""
+    return select(schema.metadata.tables[kind], owners.column(kind))
 
 
 @cache
 def _session_query() -> Select[Any]:
-    owner, circles = owners.columns("sessions")
-    return select(schema.sessions, owner.label("owner"), circles.label("circles"), _unjudged())
+    return select(schema.sessions, owners.column("sessions"), _unjudged())
 
 
 def _unjudged() -> Label[Any]:
@@ -1784,7 +1777,7 @@ def _session(row: Row[Any]) -> Session:
             spent=records.SPENT.read(row.spent),
             unjudged=_listed(row.unjudged),
             identity=records.IDENTITY.read(row.identity),
-            **_whose(row),
+            owner=row.owner or "",
         )
     except UnreadableError as error:
         return Session(
@@ -1795,7 +1788,7 @@ def _session(row: Row[Any]) -> Session:
             created=created,
             episodes=row.episodes,
             successes=row.successes,
-            **_whose(row),
+            owner=row.owner or "",
         )
 
 
@@ -1808,11 +1801,12 @@ def _campaign(row: Row[Any]) -> StoredCampaign:
         why = f"unreadable: {error}"
         sessions = _sessions_of(row)
         return StoredCampaign(
-            row.id, nothing_known, sessions, created, row.reason, why, **_whose(row)
+            row.id, nothing_known, sessions, created, row.reason, why, owner=row.owner or ""
         )
     sessions, most = _sessions_of(row), row.max_workers
-    whose = _whose(row)
-    return StoredCampaign(row.id, spec, sessions, created, row.reason, max_workers=most, **whose)
+    return StoredCampaign(
+        row.id, spec, sessions, created, row.reason, max_workers=most, owner=row.owner or ""
+    )
 
 
 def _campaign_of(db: Connection, session: str) -> StoredCampaign | None:
@@ -1845,12 +1839,11 @@ def _battery(row: Row[Any]) -> BatteryRecord:
         suites = dict(records.read_json("suites", row.suites))
     except UnreadableError as error:
         problems, suites = (f"unreadable: {error}",), dict[str, int]()
-    return BatteryRecord(row.id, row.digest, row.instances, problems, suites, **_whose(row))
+    return BatteryRecord(row.id, row.digest, row.instances, problems, suites, owner=row.owner or "")
 
 
 def _layout(row: Row[Any]) -> LayoutRecord:
-    circles = tuple(sorted(owners.circles_in(row.circles)))
-    return LayoutRecord(row.digest, row.name, row.variant, row.text, row.owner or "", circles)
+    return LayoutRecord(row.digest, row.name, row.variant, row.text, row.owner or "")
 
 
 def _certificate(row: Row[Any]) -> StoredCertificate:

@@ -200,7 +200,6 @@ def _moved(source: Place, target: Place, session: str, tell: Tell, remove: Remov
     layout = source.store.layout(_layout_digest(source, session))
     if layout is not None:
         target.store.put_layout(layout)
-        target.store.owners.share([names.layout_name(layout.digest)], layout.circles, ())
     if not there:
         sync_disk(target.home)
         with suppress(AlreadyFinishedError):  # another call was quicker: it is compared below

@@ -295,7 +295,6 @@ def prune(place: Place, plan: Plan, server: Server | None = None, tell: Tell = s
                         kept[thing] = str(error).strip("'\"")
                 if plan.person:
                     _note(place, "ForgetPerson", "", f"subject {plan.person}")
-                    place.store.owners.forget(plan.person)
         else:
             for k, loss in enumerate(plan.losses):
                 tell("removing files", k, len(plan.losses))

@@ -74,8 +74,8 @@ class Callers:
         self.data = data
         self.connected = connected
         self.operator = self.of(Role.OPERATOR, subject="otto")
-        self.viewer = self.of(Role.VIEWER, subject="vera", groups=["lab"])
-        self.researcher = self.of(Role.RESEARCHER, subject="ann", groups=["lab"])
+        self.viewer = self.of(Role.VIEWER, subject="vera")
+        self.researcher = self.of(Role.RESEARCHER, subject="ann")
         self.administrator = self.of(Role.ADMINISTRATOR, subject="ada")
         self.agent = self.of(Role.AGENT, agent=AGENT)
 
@@ -114,17 +114,7 @@ def test_the_table_has_every_call_and_no_other() -> None:
         "ListSessions",
     }
     changes = ("Create", "Cancel", "Delete", "Pause", "Resume", "Invalidate", "Import", "Build")
-    changes = (
-        *changes,
-        "Judge",
-        "Dismiss",
-        "Extend",
-        "Share",
-        "HandOver",
-        "End",
-        "GetTicket",
-        "Note",
-    )
+    changes = (*changes, "Judge", "Dismiss", "Extend", "HandOver", "End", "GetTicket", "Note")
     for method, rule in RULES.items():
         # What changes something is audited, and nothing that a viewer may call does.
         changed = method.rpartition("/")[2].startswith((*changes, "Evaluate"))
@@ -213,9 +203,8 @@ LINES = {
     ),
     "make batteries": ("Batteries/ImportBattery", "Batteries/BuildBattery"),
     "cancel what makes a battery": ("Operations/CancelOperation",),
-    "delete sessions, campaigns and batteries, or share them": (
+    "delete sessions, campaigns and batteries": (
         *("Sessions/DeleteSession", "Campaigns/DeleteCampaign", "Batteries/DeleteBattery"),
-        "Access/Share",
     ),
     "hand something over, read the audit log": (
         *("Access/HandOver", "Access/ListAudit", "Access/VerifyAudit"),
@@ -224,14 +213,13 @@ LINES = {
 """Calls of each line of the table in docs/security.md."""
 OWN_CELLS = ("its session", "sessions for its name")
 LET_IN = {
-    "no": [False, False, False],
-    "yes": [True, True, True],
-    "own and shared": [True, True, False],
-    "own": [True, False, False],
-    "its session": [True, False, False],
-    "sessions for its name": [True, False, False],
+    "no": [False, False],
+    "yes": [True, True],
+    "own": [True, False],
+    "its session": [True, False],
+    "sessions for its name": [True, False],
 }
-"""Whether a call is let in about what is the caller's own, what is shared, and what is others'."""
+"""Whether a call is let in about what is the caller's own, and what is others'."""
 
 
 def page_table() -> dict[str, list[str]]:
@@ -284,15 +272,13 @@ async def let_in(service: Service, method: str, name: str) -> bool:
 
 
 def owned(data: Path, subject: str) -> list[str]:
-    """Ids under which something of each kind is a subject's own, shared with lab, and others'."""
-    ids = [f"{subject}-s", f"lab-{subject}-s", f"nobody-{subject}-s"]
+    """Ids under which something of each kind is a subject's own, and others'."""
+    ids = [f"{subject}-s", f"not-{subject}-s"]
     with closing(sqlite3.connect(data / "animalcat.sqlite")) as db, db:
         for kind in ("sessions", *KINDS.values()):
-            for name, owner in zip(ids, (subject, "someone", "someone"), strict=True):
+            for name, owner in zip(ids, (subject, "someone"), strict=True):
                 row = (f"{kind}/{name}", owner)
                 db.execute("INSERT OR IGNORE INTO owners VALUES (?, ?)", row)
-            row = (f"{kind}/{ids[1]}", "lab")
-            db.execute("INSERT OR IGNORE INTO shares VALUES (?, ?)", row)
     return ids
 
 
@@ -305,7 +291,7 @@ async def test_the_page_of_security_is_true_line_by_line(callers: Callers) -> No
     get_ticket = callers.operator.channel.unary_unary("/animalcat.v1.Access/GetTicket")
     asked = access_pb2.GetTicketRequest(session=mine).SerializeToString()
     ticket = access_pb2.GetTicketResponse.FromString(await get_ticket(asked)).ticket
-    sessions = [name.partition("/")[2] for name in (mine, other, other)]
+    sessions = [name.partition("/")[2] for name in (mine, other)]
     people = {"vera": "viewer", "ann": "researcher", "otto": "operator", "ada": "administrator"}
     who: list[tuple[Service, list[str]]] = [
         (callers.connected(ticket), sessions),
@@ -324,9 +310,9 @@ async def test_the_page_of_security_is_true_line_by_line(callers: Callers) -> No
                     continue
                 expected = LET_IN[cell]
                 if RULES[full].about is None and not full.endswith("/Evaluate"):
-                    expected = [cell != "no"] * 3  # what is shown of it is tested apart
-                if method.startswith("Operations/") and cell == "own and shared":
-                    expected = [cell != "own and shared"] * 3 if RULES[full].about else expected
+                    expected = [cell != "no"] * 2  # what is shown of it is tested apart
+                if method.startswith("Operations/") and cell == "own":  # none is anybody's here
+                    expected = [not RULES[full].about] * 2
                 found = [await let_in(service, full, name) for name in ids]
                 assert found == expected, (line, cell, method)
     health = "/grpc.health.v1.Health/Check"
@@ -555,7 +541,7 @@ def test_a_gate_knows_whose_token_is_still_good(tmp_path: Path) -> None:
 
 
 async def test_quotas_say_when_to_come_again(callers: Callers) -> None:
-    slow = callers.of(Role.VIEWER, quota=Quota(calls_per_second=0.5, streams=1))
+    slow = callers.of(Role.VIEWER, subject="vera", quota=Quota(calls_per_second=0.5, streams=1))
     request = sessions_pb2.ListSessionsRequest()
     for _ in range(2):
         await slow.sessions.ListSessions(request)

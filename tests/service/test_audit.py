@@ -425,14 +425,14 @@ def test_the_command_tells_and_verifies(tmp_path: Path) -> None:
         words = (*words, "--data", str(tmp_path))
         return CliRunner().invoke(build([*words]), words, catch_exceptions=False)
 
-    run("token", "create", "--role", "researcher", "--subject", "ann", "--group", "lab")
+    run("token", "create", "--role", "researcher", "--subject", "ann")
     run("battery", "build", "navigation", "--instances", "4", "--name", "small")
     done = run("audit", "--json")
     lines = [json.loads(text) for text in done.stdout.splitlines()]
     actions = ["StartServer", "StopServer", "BuildBattery", "StartServer", "CreateToken"]
     assert [one["action"] for one in lines] == actions
     assert lines[2]["object"] == "batteries/small"
-    assert "subject ann; groups lab" in lines[4]["words"]
+    assert "subject ann" in lines[4]["words"]
     shown = run("audit", "--action", "BuildBattery", "--since", "1h").stdout
     assert "batteries/small" in shown
     assert "CreateToken" not in shown

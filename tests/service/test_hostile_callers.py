@@ -460,7 +460,7 @@ class TestSeen:
     ) -> None:
         async with served(tmp_path, require_token=True) as connected:
             tokens = Tokens(tmp_path)
-            viewer, text = tokens.create(Role.VIEWER)
+            viewer, text = tokens.create(Role.VIEWER, subject="vera")
             operator = tokens.create(Role.OPERATOR)[1]
             service, stranger = connected(text), connected()
             with caplog.at_level(logging.WARNING):

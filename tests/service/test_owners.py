@@ -1,4 +1,4 @@
-"""Things belong to who made them: who sees, runs, shares and deletes what."""
+"""Things belong to who made them: who sees, runs and deletes what."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.access.callers import Role
 from animalcat.service.access.tokens import Tokens
 from animalcat.service.model import BatteryRecord, LayoutRecord
-from animalcat.service.storage.listing import Page, SessionFilter, WhoseFilter, circle_of
+from animalcat.service.storage.listing import Page, SessionFilter, WhoseFilter
 from animalcat.service.storage.sql import SqlStore
 from animalcat.values import OwnerFilter, SessionSpec, SessionState
 
@@ -29,13 +29,13 @@ from .conftest import NOW, Guarded, Service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-PEOPLE: dict[str, tuple[Role, tuple[str, ...]]] = {
-    "ann": (Role.RESEARCHER, ("lab",)),
-    "bob": (Role.RESEARCHER, ("lab", "class")),
-    "eve": (Role.RESEARCHER, ()),
-    "vera": (Role.VIEWER, ("lab",)),
-    "otto": (Role.OPERATOR, ()),
-    "ada": (Role.ADMINISTRATOR, ()),
+PEOPLE: dict[str, Role] = {
+    "ann": Role.RESEARCHER,
+    "bob": Role.RESEARCHER,
+    "eve": Role.RESEARCHER,
+    "vera": Role.VIEWER,
+    "otto": Role.OPERATOR,
+    "ada": Role.ADMINISTRATOR,
 }
 
 
@@ -55,8 +55,8 @@ def people(guarded: Guarded) -> Callable[[Path], Any]:
         async with guarded(data) as connected, AsyncExitStack() as stack:
             service: Service = connected("")
             clients: dict[str, AsyncClient] = {}
-            for name, (role, groups) in PEOPLE.items():
-                text = tokens.create(role, subject=name, groups=groups)[1]
+            for name, role in PEOPLE.items():
+                text = tokens.create(role, subject=name)[1]
                 pending = animalcat.aconnect(service.running.address, token=text)
                 clients[name] = await stack.enter_async_context(pending)
             yield People(clients, data, service.running.address)
@@ -81,7 +81,7 @@ async def seen_by(people: People, **whose: Any) -> dict[str, list[str]]:
     }
 
 
-async def test_what_one_makes_others_see_and_run_once_it_is_shared(
+async def test_what_one_makes_nobody_else_sees_but_those_who_run_the_server(
     people: Callable[[Path], Any], tmp_path: Path
 ) -> None:
     async with people(tmp_path) as who:
@@ -90,7 +90,7 @@ async def test_what_one_makes_others_see_and_run_once_it_is_shared(
         session = await who["ann"].create_session(agent="a", request_id="x", **options)
         await who["eve"].build_battery("navigation", 6, name="eves", seed=4)
         await who["eve"].create_session(agent="e", battery="eves", max_episodes=3)
-        assert (session.owner, session.groups) == ("ann", ())
+        assert session.owner == "ann"
         nobody = {"bob": [], "vera": []}
         both = {"otto": ["a", "e"], "ada": ["a", "e"]}
         assert await seen_by(who) == {"ann": ["a"], "eve": ["e"], **nobody, **both}
@@ -115,39 +115,32 @@ async def test_what_one_makes_others_see_and_run_once_it_is_shared(
         assert await code(who["bob"].build_battery("navigation", 6, name="hers")) == "NAME_TAKEN"
         assert [b.id for b in await who["bob"].list_batteries()] == []
 
-        # Only the owner shares, and only within what is theirs.
-        assert await code(who["bob"].share(session.name, ["lab"])) == other
-        assert await code(who["otto"].share(session.name, ["lab"])) == "FORBIDDEN"
-        shared = await who["ann"].share(session.name, ["lab"])
-        assert (shared.owner, shared.groups) == ("ann", ("lab",))
-        assert await seen_by(who, group="lab") == {
-            **{name: ["a"] for name in ("ann", "bob", "vera", "otto", "ada")},
-            "eve": [],
-        }
-        assert (await who["vera"].get_session(session)).groups == ("lab",)
-        assert (await who["vera"].get_battery("hers")).owner == "ann"  # it came along
+        # Those who run the server see and run all, and delete nothing of others.
+        assert (await who["otto"].pause_session(session)).paused
+        assert await code(who["otto"].delete_session(session)) == "FORBIDDEN"
+        # A viewer reads what is its subject's.
+        await who["ada"].hand_over(session.name, "vera")
+        await who["ada"].hand_over("batteries/hers", "vera")
+        assert (await who["vera"].get_session(session)).owner == "vera"
         assert await code(who["vera"].pause_session(session)) == "FORBIDDEN"
-        assert (await who["bob"].pause_session(session)).paused
+        # What belongs to nobody all may read, and measure with.
+        await who["ada"].hand_over("batteries/hers", "")
         twin = await who["bob"].create_session(agent="b", request_id="y", **options)
         assert twin.owner == "bob"
         assert await code(who["bob"].create_session(agent="a", request_id="x", **options)) == (
             "REQUEST_ID_REUSED"
         )
-        assert await code(who["bob"].delete_session(session)) == "FORBIDDEN"
         replacing = who["bob"].build_battery("navigation", 5, name="hers", replace=True)
         assert await code(replacing) == "NAME_TAKEN"
         assert await code(who["eve"].cancel_session(session)) == other
         assert (await who["otto"].cancel_session(session)).state == "cancelled"
-        assert await code(who["otto"].delete_session(session)) == "FORBIDDEN"
 
         # What was handed over is the other's, and no longer one's own.
         assert await code(who["ann"].hand_over(session.name, "eve")) == "FORBIDDEN"
         assert (await who["ada"].hand_over(session.name, "eve")).owner == "eve"
-        assert await code(who["ann"].delete_session(session)) == "FORBIDDEN"  # shared with lab
-        await who["eve"].share(session.name, [], ["lab"])
         assert await code(who["ann"].get_session(session)) == other
         await who["eve"].delete_session(session)
-        assert await code(who["ada"].share(session.name, ["lab"])) == other
+        assert await code(who["ada"].hand_over(session.name, "ann")) == other
 
 
 async def test_a_campaign_takes_its_sessions_along(
@@ -159,14 +152,12 @@ async def test_a_campaign_takes_its_sessions_along(
         campaign = await who["ann"].create_campaign(agents=["a", "b"], **options)
         assert {session.owner for session in campaign.sessions} == {"ann"} == {campaign.owner}
         assert await code(who["bob"].get_campaign(campaign.id)) == "UNKNOWN_CAMPAIGN"
-        await who["ann"].share("batteries/hers", ["everyone"])
+        await who["ada"].hand_over("batteries/hers", "")
         # Another one just like it would be the same, and so have the same sessions.
         assert await code(who["eve"].create_campaign(agents=["a", "b"], **options)) == "NAME_TAKEN"
-        await who["ann"].share(campaign.name, ["lab"])
-        assert len((await seen_by(who))["bob"]) == 2
-        assert [c.id for c in await who["vera"].list_campaigns()] == [campaign.id]
         assert await who["eve"].list_campaigns() == []
         await who["ada"].hand_over(campaign.name, "bob")
+        assert len((await seen_by(who))["bob"]) == 2
         assert {s.owner for s in await who["bob"].list_sessions(OwnerFilter(mine=True))} == {"bob"}
 
 
@@ -179,7 +170,7 @@ async def test_an_agents_token_with_a_subject_plays_that_subjects_sessions_alone
         def of(role: Role, **fields: Any) -> Service:
             return connected(tokens.create(role, **fields)[1])
 
-        hers = await of(Role.RESEARCHER, subject="ann", groups=["lab"]).create(2)
+        hers = await of(Role.RESEARCHER, subject="ann").create(2)
         other = await of(Role.ADMINISTRATOR, subject="ada").create(2, seed=6)
         agent = of(Role.AGENT, agent="tests:agent", subject="ann")
         async with agent.agent(other) as stream:
@@ -196,29 +187,25 @@ async def test_commands_of_several_people(
         tokens = Tokens(who.data, lambda: NOW)
 
         async def run(name: str, *words: str) -> Any:
-            role, groups = PEOPLE[name]
-            text = tokens.create(role, subject=name, groups=groups)[1]
+            text = tokens.create(PEOPLE[name], subject=name)[1]
             monkeypatch.setenv("ANIMALCAT_TOKEN", text)
             full = [*words, "--server", who.address]
             return await asyncio.to_thread(CliRunner().invoke, build(full), full)
 
-        done = await run("ann", "share", session.id, "--with", "lab")
-        assert done.stdout == f"sessions/{session.id} belongs to ann and is shared with lab\n"
-        listed = json.loads((await run("bob", "session", "list", "--json")).stdout)
-        assert listed == []
         listed = json.loads((await run("bob", "session", "list", "--everybody", "--json")).stdout)
-        assert [(row["owner"], row["groups"]) for row in listed] == [("ann", ["lab"])]
+        assert listed == []
+        listed = json.loads((await run("otto", "session", "list", "--json")).stdout)
+        assert listed == []
+        listed = json.loads((await run("otto", "session", "list", "--everybody", "--json")).stdout)
+        assert [row["owner"] for row in listed] == ["ann"]
         assert "ann" in (await run("ada", "session", "list", "--owner", "ann")).stdout
         assert "hers" in (await run("ann", "battery", "list")).stdout
         assert "hers" not in (await run("bob", "battery", "list")).stdout
-        done = await run("bob", "share", session.id, "--with", "class")
-        assert (done.exit_code, "only its owner or an administrator" in done.stderr) == (2, True)
-        done = await run("ada", "share", session.id, "--owner", "bob")
-        assert done.stdout == f"sessions/{session.id} belongs to bob and is shared with lab\n"
-        done = await run("bob", "delete", "batteries/hers", session.id)
+        await who["ada"].hand_over(session.name, "bob")
+        done = await run("bob", "delete", session.id)
         assert "nothing was deleted" in done.stdout
         assert "0 episodes of a on hers" in done.stdout
-        done = await run("ann", "delete", session.id, "--yes")  # it is Bob's now
+        done = await run("otto", "delete", session.id, "--yes")
         assert (done.exit_code, "only its owner or an administrator" in done.stderr) == (1, True)
         done = await run("ann", "delete", "batteries/hers", "--yes")
         assert (done.exit_code, "was made with battery hers" in done.stderr) == (1, True)
@@ -244,45 +231,37 @@ async def test_one_researcher_on_one_machine_notices_nothing(
     ):
         await client.build_battery("navigation", 6, name="mine")
         session = await client.create_session(agent="a", battery="mine", max_episodes=3)
-        assert (session.owner, session.groups) == ("", ())
+        assert session.owner == ""
         assert len(await client.list_sessions(OwnerFilter(mine=True))) == 1
         assert len(await client.list_batteries(OwnerFilter(mine=True))) == 1
         await client.delete_session(session)
 
 
-def test_the_same_layout_brought_by_two_is_seen_by_both(tmp_path: Path) -> None:
+def test_the_same_layout_brought_by_two_is_seen_by_all(tmp_path: Path) -> None:
     store = SqlStore.in_directory(tmp_path)
-    for owner in ("ann", "bob", "bob", ""):
+    for owner, then in (("ann", "ann"), ("", "ann"), ("ann", "ann"), ("bob", ""), ("ann", "")):
         store.put_layout(LayoutRecord("d", "own", "", "text", owner=owner))
-    assert store.owners.of("layouts/d") == ("ann", frozenset({circle_of("bob")}))
-    (layout,) = store.layouts()
-    assert (layout.owner, layout.circles) == ("ann", (circle_of("bob"),))
-    seen = [WhoseFilter(seen_by=name, circles=frozenset({circle_of(name)})) for name in PEOPLE]
-    found = [one.seen_by for one in seen if one.takes(layout.owner, layout.circles, common=True)]
-    assert found == ["ann", "bob"]
+        assert store.owners.of("layouts/d") == then
+    assert len(store.layouts(Page(), (), WhoseFilter(seen_by="eve"))) == 1
     store.close()
 
 
 def test_pages_of_lists_hold_what_one_may_see(tmp_path: Path) -> None:
     store = SqlStore.in_directory(tmp_path)
-    groups = [(), ("lab",), ("class", "lab"), ("everyone",)]
     spec = SessionSpec("a", "b", "", "", "", Policy(), StoppingRule())
     for k in range(24):
-        owner = ("", "ann", "bob")[k % 3]
+        owner = ("", "ann", "bob", "ann")[k % 4]
         store.put_battery(BatteryRecord(f"b{k:02}", f"{k:064}", 1, owner=owner))
         store.put_layout(LayoutRecord(f"{k:064}", "own", "", "text", owner=owner))
         store.create_session(f"s{k:02}", spec, NOW, owner=owner)
-        kinds = (f"batteries/b{k:02}", f"layouts/{k:064}", f"sessions/s{k:02}")
-        store.owners.share(kinds, groups[k % 4], ())
     filters = [
         WhoseFilter(),
-        WhoseFilter(seen_by="ann", circles=frozenset({"lab"})),
-        WhoseFilter(seen_by="ann", circles=frozenset({"lab"}), mine="ann"),
-        WhoseFilter(owner="bob", seen_by="ann", circles=frozenset({"lab"})),
-        WhoseFilter(group="class"),
+        WhoseFilter(seen_by="ann"),
+        WhoseFilter(seen_by="ann", mine="ann"),
+        WhoseFilter(owner="bob", seen_by="ann"),
         WhoseFilter(mine="bob"),
-        WhoseFilter(owner="ann", group="lab"),
-        WhoseFilter(seen_by="eve", circles=frozenset({circle_of("eve"), "everyone"})),
+        WhoseFilter(owner="ann"),
+        WhoseFilter(seen_by="eve"),
         WhoseFilter(seen_by=""),
     ]
     waiting = (SessionState.WAITING, SessionState.FINISHED)
@@ -297,15 +276,10 @@ def test_pages_of_lists_hold_what_one_may_see(tmp_path: Path) -> None:
     ]
     numbers = set[int]()
 
-    def circles_of(one: Any) -> tuple[str, ...]:
-        return one.circles if isinstance(one, LayoutRecord) else one.groups
-
     for common, pages in lists:
         everything = pages(Page(), WhoseFilter())
         for whose in filters:
-            seen = [
-                one for one in everything if whose.takes(one.owner, circles_of(one), common=common)
-            ]
+            seen = [one for one in everything if whose.takes(one.owner, common=common)]
             listed, page = list[Any](), Page(5)
             while True:
                 found = pages(page, whose)
@@ -316,14 +290,14 @@ def test_pages_of_lists_hold_what_one_may_see(tmp_path: Path) -> None:
                 page = Page(5, found.next)
             assert listed == seen, (whose, common)
             numbers.add(len(seen))
-    assert len(numbers) > 5
+    assert len(numbers) > 4
     store.close()
 
 
-def test_a_name_of_a_subject_may_not_stand_for_a_circle(tmp_path: Path) -> None:
-    for fields in ({"subject": "=ann"}, {"subject": "ann", "groups": ["=bob"]}):
-        with pytest.raises(ValueError, match="begins with ="):
-            Tokens(tmp_path).create(Role.RESEARCHER, **fields)
-    with pytest.raises(ValueError, match="give a subject"):
-        Tokens(tmp_path).create(Role.RESEARCHER)
+def test_a_token_says_whose_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="begins with ="):
+        Tokens(tmp_path).create(Role.RESEARCHER, subject="=ann")
+    for role in (Role.RESEARCHER, Role.VIEWER):
+        with pytest.raises(ValueError, match="give a subject"):
+            Tokens(tmp_path).create(role)
     assert Tokens(tmp_path, lambda: NOW + timedelta(1)).all() == []

@@ -30,7 +30,6 @@ from animalcat.service.host import doorman
 from animalcat.service.model import NewLine
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.belonging import check_belonging
-from animalcat.service.storage.listing import circle_of
 from animalcat.service.storage.rows import TABLES, PlainRow
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.upkeep import backup, moving, restore
@@ -58,9 +57,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
             maker.sessions(played, 1, 3, over=False, recordings=3)
         maker.campaign(played, 2, 4, over=True)
     with closing(SqlStore.in_directory(folder)) as opened:
-        for k, session in enumerate(opened.sessions()):
+        for session in opened.sessions():
             opened.owners.hand_over([f"sessions/{session.id}"], "ann")
-            opened.owners.share([f"sessions/{session.id}"], ["lab", "all"][: k % 3], ())
         opened.owners.hand_over(["batteries/first"], "bob")
         told = ("", "ann", "token", "researcher", "CreateSession", "sessions/é")
         lines = [AuditLine(datetime(2026, 11, k + 1, 7, 8, 9, k, UTC), *told) for k in range(3)]
@@ -233,9 +231,7 @@ def test_what_is_restored_is_the_same(original: Path, tmp_path: Path, form: str)
         assert a.id() != b.id()
         assert a.audit.verify() == b.audit.verify()
         assert (a.audit.verify().problems, len(a.audit.lines())) == ((), 3)
-        assert [(s.owner, s.groups) for s in a.sessions()] == [
-            (s.owner, s.groups) for s in b.sessions()
-        ]
+        assert [s.owner for s in a.sessions()] == [s.owner for s in b.sessions()]
         assert {s.owner for s in a.sessions()} == {"ann"}
         assert (target / "animalcat.id").read_text().strip() == a.id()
     before = files(target)
@@ -494,7 +490,6 @@ def test_a_person_is_forgotten_with_all_that_nobody_else_needs(store: Path) -> N
         waiting = of_state(store, "waiting")
         theirs = next(s.id for s in opened.sessions() if s.id in waiting)
         opened.owners.hand_over([f"sessions/{theirs}"], "bob")
-        opened.owners.share([f"sessions/{theirs}"], [circle_of("ann"), "lab"], ())
         (layout,) = {s.spec.layout_digest for s in opened.sessions()}
         opened.owners.hand_over([f"layouts/{layout}"], "ann")
         needed = opened.session(theirs)
@@ -521,8 +516,7 @@ def test_a_person_is_forgotten_with_all_that_nobody_else_needs(store: Path) -> N
         assert [battery.id for battery in opened.batteries()] == [needed.spec.battery]
         left = {item for item, owner in opened.owners.every().items() if owner == "ann"}
         assert left == {f"batteries/{needed.spec.battery}", f"layouts/{layout}"}
-        owner, circles = opened.owners.of(f"sessions/{theirs}")
-        assert (owner, circles - {"all"}) == ("bob", {"lab"})
+        assert opened.owners.of(f"sessions/{theirs}") == "bob"
         Outbox(store / "access").take(opened.audit.add)
         noted = [line.action for line in opened.audit.lines()]
         assert {"DeleteCampaign", "DeleteBattery", "RevokeToken", "ForgetPerson"} <= {*noted}
@@ -601,7 +595,7 @@ def test_a_session_moves_with_all_that_it_needs(store: Path, tmp_path: Path) -> 
     one, two = of_state(store, "finished")[:2]
     (waiting, *_) = of_state(store, "waiting")
     with closing(SqlStore.in_directory(store)) as opened:
-        whose = {s.id: (s.owner, s.groups) for s in opened.sessions()}
+        whose = {s.id: s.owner for s in opened.sessions()}
     target = tmp_path / "target"
     for session in (one, waiting):
         moved = stores.move(session, store, target)
@@ -614,7 +608,7 @@ def test_a_session_moves_with_all_that_it_needs(store: Path, tmp_path: Path) -> 
     assert stores.verify(store).heads[two] == stores.verify(target).heads[two] == head[two]
     with closing(SqlStore.in_directory(target)) as opened:
         assert [s.id for s in opened.sessions()] == [two, waiting, one]
-        assert {s.id: (s.owner, s.groups) for s in opened.sessions()} == {
+        assert {s.id: s.owner for s in opened.sessions()} == {
             session: whose[session] for session in (one, two, waiting)
         }
         opened.set_state(waiting, SessionState.CANCELLED)
@@ -740,7 +734,7 @@ def test_a_whole_store_moves_into_postgresql(
         bad = command(*words, str(tmp_path))
         assert (bad.exit_code, "goes with --to postgresql" in bad.stderr) == (2, True)
         stores.restore(str(_backed_up(store, tmp_path)), tmp_path / "r", store=other)
-        change_in(other, "DELETE FROM shares")
+        change_in(other, "DELETE FROM owners")
         bad = command(*words, other)
         assert (bad.exit_code, "holds something else" in bad.stderr) == (2, True)
         assert rows(store) == own

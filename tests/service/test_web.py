@@ -250,7 +250,7 @@ async def test_pages_show_and_do_what_the_token_may(guarded: Guarded, tmp_path: 
     async with guarded(tmp_path, web="0") as connected:
         tokens = Tokens(tmp_path)
         made = {
-            name: tokens.create(role, subject=name, groups=["lab"] if name == "vera" else [])
+            name: tokens.create(role, subject=name)
             for name, role in (
                 ("ann", Role.RESEARCHER),
                 ("bob", Role.RESEARCHER),
@@ -382,10 +382,10 @@ def test_a_caller_of_an_identity_provider_keeps_its_role() -> None:
     now = 1000.0
     visits = Visits(b"k" * 32, UsedHere(), clock=lambda: now)
     ends = datetime.fromtimestamp(now + 60, UTC)
-    caller = Caller("jwt 1", Role.VIEWER, subject="eve", groups=frozenset({"lab"}), expires=ends)
+    caller = Caller("jwt 1", Role.VIEWER, subject="eve", expires=ends)
     again = visits.caller(visits.cookie(caller))
     assert again is not None
-    assert (again.role, again.subject, again.groups) == (Role.VIEWER, "eve", frozenset({"lab"}))
+    assert (again.role, again.subject) == (Role.VIEWER, "eve")
     now += 61
     assert visits.caller(visits.cookie(caller)) is None
 

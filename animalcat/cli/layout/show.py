@@ -12,7 +12,7 @@ from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data, Server, client_for
 from animalcat.cli.shared.table import Column
-from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_column, whose
+from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Feature, Layout, to_dict
@@ -53,7 +53,6 @@ def every_variant(name: str) -> list[Layout]:
 def list_layouts(
     everybodys: Everybodys = False,
     owner: OfOwner = "",
-    group: OfGroup = "",
     server: Server = None,
     data: Data = None,
     as_json: Json = False,
@@ -70,10 +69,10 @@ def list_layouts(
         for layout in [load_layout(name, variant)]
     ]
     rows += [_of_plugin(one) for one in plugins.every("layout") if one.name not in LAYOUTS]
-    for kept in _kept(server, data, whose(everybodys, owner, group)):
+    for kept in _kept(server, data, whose(everybodys, owner)):
         layout = parse_layout(kept.text, kept.variant)
         brought = _listed(layout, kept.digest, "a session brought it")
-        rows.append({**brought, "owner": kept.owner, "groups": list(kept.groups)})
+        rows.append({**brought, "owner": kept.owner})
     columns = ["name", "variant", owner_column(2), Column("from", 2), Column("about", 1)]
     print_rows(rows, columns, as_json=as_json)
 

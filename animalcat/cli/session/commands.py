@@ -57,7 +57,7 @@ from animalcat.cli.shared.same_agent import check_session
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.cli.shared.unplayable import unplayable
-from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_column, whose
+from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.client import Client
 from animalcat.client.credentials import is_local
 from animalcat.compiling import SIMULATOR, while_compiling
@@ -236,7 +236,6 @@ def list_sessions(
     limit: Limit = None,
     everybodys: Everybodys = False,
     owner: OfOwner = "",
-    group: OfGroup = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -258,7 +257,7 @@ def list_sessions(
 
     def rows(client: Client) -> Iterator[dict[str, Any]]:
         nonlocal withheld
-        listed = whose(everybodys, owner, group)
+        listed = whose(everybodys, owner)
         sessions = some(
             lambda most: client.sessions(whose=listed, limit=most), every, limit, as_json
         )

@@ -244,7 +244,6 @@ def session_row(session: Session) -> dict[str, Any]:
         "waits_for": session.waits_for,
         "created": timestamp(session.created),
         "owner": session.owner,
-        "groups": list(session.groups),
         "capabilities": [
             {**asdict(capability), "status": capability.status or ""}
             for capability in session.capabilities

@@ -29,21 +29,11 @@ OfOwner = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-OfGroup = Annotated[
-    str,
-    typer.Option(
-        "--group",
-        metavar="GROUP",
-        help="Show what is shared with this group.",
-        show_default="",
-        rich_help_panel=OUTPUT,
-    ),
-]
 
 
-def whose(everybodys: bool, owner: str, group: str) -> OwnerFilter:
+def whose(everybodys: bool, owner: str) -> OwnerFilter:
     """What the options mean: one's own if none is given."""
-    return OwnerFilter(owner, group, mine=not (everybodys or owner or group))
+    return OwnerFilter(owner, mine=not (everybodys or owner))
 
 
 def owner_column(goes: int) -> Column:

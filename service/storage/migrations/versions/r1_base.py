@@ -154,12 +154,6 @@ def upgrade() -> None:
     )
     op.create_index("owners_by_owner", "owners", ["owner"])
     op.create_table(
-        "shares",
-        sa.Column("item", sa.String(210), primary_key=True),
-        sa.Column("circle", sa.String(210), primary_key=True),
-    )
-    op.create_index("shares_by_circle", "shares", ["circle"])
-    op.create_table(
         "audit",
         sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("id", sa.String(64), nullable=False, unique=True),
