@@ -15,7 +15,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env speakers-env docs-env docs openenv-env openenv-wheel openenv-check pymc6 packages dist doors-newest references lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env speakers-env docs-env docs openenv-env openenv-wheel openenv-check pymc6 packages dist doors-newest references lint types proto proto-check readings proto-image lock clean
 
 help:
 	@echo "make demo    set up what a user needs, and run the main job end to end"
@@ -40,7 +40,7 @@ help:
 	@echo "make doors-newest   try the doors with the newest inspect_ai, MCP and OpenEnv"
 	@echo "make references   train and measure the agents that others are compared with"
 	@echo "make readings   measure again the batteries whose meta-features come with the project"
-	@echo "make lint | types | proto | proto-check | proto-image | bench | lock | clean"
+	@echo "make lint | types | proto | proto-check | proto-image | lock | clean"
 
 setup: $(STAMP)
 
@@ -284,9 +284,6 @@ proto-image: $(STAMP)
 # Measures again the batteries that anyone builds first; a test says when what is shipped is out of date.
 readings: $(STAMP)
 	$(BIN)/python -m animalcat.service.library.batteries
-
-bench: $(STAMP)
-	$(BIN)/animalcat bench $(BENCHFLAGS)
 
 # requirements.lock has everything; each other lock has the same versions of a part of it. OpenEnv's has them but for
 # Pillow, of which its Gradio wants an older one.

@@ -21,7 +21,6 @@ from animalcat.arena_configs.placement import place
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD, NOOP, start
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase, RaySpec
-from benchmarks import files
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -129,7 +128,7 @@ def ray_arenas(
     """
     real = real_rewards(data_dir)
     found: dict[str, tuple[Arena, float, bool]] = {}
-    for path in files.arena_files(data_dir / files.SETS[0]):
+    for path in sorted((data_dir / "animal-ai-competition").rglob("*.y*ml")):
         if path.stem not in real or (names is not None and path.stem not in names):
             continue
         arena = load_config(path).config.first

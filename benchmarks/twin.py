@@ -1,11 +1,11 @@
-"""How close the simulator is to the real build, in every kind of recorded data: one table.
+"""How close the simulator is to what the real build recorded: one table.
 
 - Outcomes: 1,000 episodes of a camera agent, with the physics step at which each ended.
 - Rewards: the Braitenberg agent of the package `animalai` in 346 competition arenas (build 3.1.3).
-- Traces: places and velocities along a real run. Logs: one row for every physics step.
-- Frames: the first image of an arena with one object.
+- Logs: one row for every physics step.
 
-Each row says what is left, and why where that is known (`OPEN`).
+Each row says what is left, and why where that is known (`OPEN`). Traces and frames are compared by
+tests of the simulator alone (`tests/envs`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import numpy as np
 from rich.progress import Progress
 
 from animalcat.cli.shared.output import progress_console
 from animalcat.processes import process_pool
-from benchmarks import camera, fidelity, movement, outcomes
+from benchmarks import outcomes
 from benchmarks.outcomes import Episode, Pair
 
 EXACT: Final = 2e-5
@@ -60,17 +59,15 @@ def run(quick: bool = False) -> list[Mapping[str, Any]]:
     """Compare with everything recorded; rows whose data or agent is absent say so.
 
     Args:
-        quick: A sample: every fiftieth episode and every twentieth arena, without frames.
+        quick: A sample: every fiftieth episode and every twentieth arena.
     """
-    data_dir = fidelity.data_folder()
-    if data_dir is None:
+    data_dir = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data")
+    if not (data_dir / outcomes.FOLDER).is_dir():
         return [{"name": "the real build's data", "note": "no data: set ANIMALCAT_DATA"}]
     return [
         *_outcomes(data_dir, 50 if quick else 1),
         *_rewards(data_dir, 20 if quick else 1),
-        *_traces(data_dir),
         *_logs(data_dir),
-        *([] if quick else _frames(data_dir)),
     ]
 
 
@@ -152,35 +149,10 @@ def reward_rows(pairs: Sequence[Pair], chance: Sequence[Pair]) -> Iterator[dict[
             yield _row(f"- {pair.instance}", round(pair.ours - pair.real, 5), "reward", "", note)
 
 
-def _traces(data_dir: Path) -> Iterator[dict[str, Any]]:
-    for name in movement.FLOOR_TRACES:
-        far, fast = movement.floor_errors(data_dir, name)
-        yield _row(f"trace {name}, open loop", far, "m", "<= 0.001", f"speed {fast:.1e} m/s")
-    ramp = movement.ramp_errors(data_dir)
-    for stretch in movement.STRETCHES:
-        parts = [ahead for ahead in ramp if ahead.decision in stretch.decisions]
-        good = sum(ahead.speed <= stretch.within for ahead in parts)
-        note = f"speed within {stretch.within} m/s a decision ahead"
-        left = [a.decision for a in parts if a.speed > stretch.within]
-        if left:
-            note += f"; not decisions {', '.join(map(str, left))} (docs/design/simulator.md)"
-        yield _row(f"trace ramp-and-wall, {stretch.name}", good, f"of {len(parts)}", "", note)
-
-
 def _logs(data_dir: Path) -> Iterator[dict[str, Any]]:
     for log in outcomes.log_errors(data_dir):
         note = f"{log.rows} steps; health {log.health:.1e} of 100, reward {log.reward:.1e}"
         yield _row(f"log {log.name}", log.place, "m", "<= 0.001", note)
-
-
-def _frames(data_dir: Path) -> Iterator[dict[str, Any]]:
-    rows = camera.compare(data_dir)
-    low = [f"{row.name} {row.iou:.2f}" for row in rows if row.iou < 0.9]
-    note = f"less: {', '.join(low)}" if low else ""
-    count = len(rows) - len(low)
-    yield _row("frames: silhouettes at least 0.9", count, f"of {len(rows)}", "all", note)
-    mean = float(np.median([row.mean for row in rows]))
-    yield _row("- mean difference of a frame, median", round(mean, 2), "of 255", "2")
 
 
 def _spread(words: str, task: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> list[_Result]:

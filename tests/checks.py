@@ -92,7 +92,7 @@ CHECKS: Final = (
     _slow(
         "agents", "tests/client tests/lab", "animalcat/client animalcat/cli/shared animalcat/lab"
     ),
-    _slow("layouts", "tests/layouts", "layouts benchmarks/reproduce"),
+    _slow("layouts", "tests/layouts", "layouts benchmarks/papers"),
     _slow(
         "speakers",
         "tests/doors/inspect/test_small_model.py",
@@ -103,7 +103,7 @@ CHECKS: Final = (
     _slow(
         "benchmarks",
         "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py tests/test_cli.py",
-        "animalcat/bench benchmarks README.md",
+        "benchmarks README.md",
     ),
 )
 

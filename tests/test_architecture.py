@@ -27,8 +27,7 @@ ALLOWED = {
 }
 MAY_SEE_PROTOBUF = {"animalcat", "service", "doors"}
 OWN = tuple(
-    f"animalcat/{name}"
-    for name in ("apart", "bench", "cli", "client", "lab", "maps", "plots", "values")
+    f"animalcat/{name}" for name in ("apart", "cli", "client", "lab", "maps", "plots", "values")
 )
 """Packages beside the folders that say what lives in them."""
 HOUSES = ("layouts", "service", "doors", "animalcat/cli")

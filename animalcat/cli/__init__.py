@@ -10,5 +10,5 @@ load, and `battery_features` what `battery features` writes. `calibrate` is `bat
 `profile_prediction` and `profile_controls` are what `profile predict` and `profile controls` load.
 `arena` and `layout` work on files. `unity` makes real builds ready and holds the stand-in for one.
 `plugins` lists what other packages add. `demo` does the main job once, `doctor` says what is
-missing, and `bench` measures speed. `shared` holds what several of them need.
+missing. `shared` holds what several of them need.
 """

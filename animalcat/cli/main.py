@@ -79,7 +79,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "unity": ("animalcat.cli.unity.commands", "Set up, show and try real Unity builds."),
     "plugins": ("animalcat.cli.plugins", "List and check what other packages add."),
-    "bench": ("animalcat.cli.bench", "Measure how fast each part is."),
 }
 """The core's commands -> their modules, and their help lines.
 

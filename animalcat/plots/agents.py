@@ -681,8 +681,7 @@ def generality(agents: Subjects, ax: Any = None) -> Figure:
 
     The lower an agent stands, the more general it is: it passes what is easy and fails what is
     hard. Figure 5 of the testbed paper (Crosby et al. 2020) has another quantity on either axis,
-    the mean of the category means and their standard deviation; `python -m benchmarks.reproduce
-    crosby2020` draws that.
+    the mean of the category means and their standard deviation.
 
     Args:
         agents: Tables of outcomes, or results, which have one, by agent; a list of results; or one

@@ -3,8 +3,7 @@
 The estimand is the share of successes if every instance of the battery were played once. What was
 played is known, so only the number of successes among the rest is in question. The number that
 leads is the expected one: successes so far, and for the rest what layout and constant rates
-predict, mixed by how well each has predicted so far, but never outside the interval
-(`python -m benchmarks rate` compares it with others).
+predict, mixed by how well each has predicted so far, but never outside the interval.
 
 There are two intervals, and neither needs the layout. Where draws were even and the number of
 episodes was set beforehand, the successes are hypergeometric, and the interval is the exact one: of

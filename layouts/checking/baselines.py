@@ -71,87 +71,6 @@ class Logistic:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenLogistic:
-    """Logistic regression whose penalty is chosen within the outcomes that it is told.
-
-    The penalty taken is the one that has predicted parts best which were left out in turn, by the
-    logarithm of the probability of what came. Parts are dealt out, failures before successes, so
-    each has its share of both.
-
-    Attributes:
-        columns: The meta-features; all if empty.
-        penalties: What there is to choose from; of equals the largest is taken.
-        parts: In how many parts the outcomes are divided.
-        name: Its name in tables.
-    """
-
-    columns: tuple[str, ...] = ()
-    penalties: tuple[float, ...] = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
-    parts: int = 5
-    name: str = "ridge regression, its strength chosen"
-
-    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
-        """Choose the penalty, and fit with it all that was told.
-
-        Where all outcomes are equal, nothing can be chosen; then every instance is predicted by
-        their mean, with half a success and half a failure more.
-        """
-        if np.ptp(outcomes) == 0.0:
-            return _ConstantFit((float(outcomes.sum()) + 0.5) / (len(outcomes) + 1.0))
-        part = np.empty(len(outcomes), dtype=np.int64)
-        part[np.argsort(outcomes, kind="stable")] = np.arange(len(outcomes)) % self.parts
-        design = _Design.of(instances, self.columns)
-        x = np.column_stack([np.ones(len(outcomes)), design.apply(instances)])
-        losses = np.zeros(len(self.penalties))
-        for number in np.unique(part):
-            out = part == number
-            path = self._path(x[~out], outcomes[~out])
-            losses -= np.array([_log_likelihood(x[out], outcomes[out], beta) for beta in path])
-        best = int(np.argmin(losses))
-        return _LinearFit(design, self._path(x, outcomes)[best], logistic=True)
-
-    def _path(self, x: Floats, y: Floats) -> list[Floats]:
-        """The coefficients at every penalty, each found from those at the one before."""
-        path: list[Floats] = []
-        beta = np.zeros(x.shape[1])
-        for penalty in self.penalties:
-            beta = _ridge(x, y, penalty, beta)
-            path.append(beta)
-        return path
-
-
-def _log_likelihood(x: Floats, y: Floats, beta: Floats) -> float:
-    eta = x @ beta
-    return float(np.sum(y * log_expit(eta) + (1.0 - y) * log_expit(-eta)))
-
-
-def _ridge(x: Floats, y: Floats, penalty: float, start: Floats) -> Floats:
-    """Maximise a penalised likelihood by Newton's method with steps that are halved if need be.
-
-    The first column of `x` is the intercept, which is nearly free: without any penalty it would be
-    infinite where a part has but successes.
-    """
-    weights = np.full(x.shape[1], penalty)
-    weights[0] = min(penalty, _NEARLY_FREE)
-
-    def value(beta: Floats) -> float:
-        return _log_likelihood(x, y, beta) - 0.5 * float(weights @ beta**2)
-
-    beta, best = start, value(start)
-    for _ in range(_STEPS):
-        p: Floats = np.asarray(expit(x @ beta), dtype=np.float64)
-        gradient: Floats = x.T @ (y - p) - weights * beta
-        curvature: Floats = (x.T * (p * (1.0 - p))) @ x + np.diag(weights)
-        step = np.asarray(np.linalg.solve(curvature, gradient), dtype=np.float64)
-        while (found := value(beta + step)) < best and np.abs(step).max() > _SPARE:
-            step = 0.5 * step
-        beta, best = beta + step, max(found, best)
-        if np.abs(step).max() <= _CLOSE:
-            break
-    return beta
-
-
-@dataclass(frozen=True, slots=True)
 class Linear:
     """Linear regression on meta-features by least squares; predictions are cut to [0, 1]."""
 
@@ -240,12 +159,6 @@ def baselines(scores: bool = False) -> list[Assessor]:
     return [Aggregate(), Linear() if scores else Logistic()]
 
 
-_NEARLY_FREE: Final = 0.01
-"""Greatest penalty of an intercept."""
-_STEPS: Final = 50
-"""Most steps of Newton's method."""
-_CLOSE: Final = 1e-6
-"""Length of a step after which it has converged."""
 _SPARE: Final = 1e-9
 """A meta-feature with a smaller standard deviation counts as constant."""
 

@@ -1,5 +1,5 @@
 """Simulated agents of known ability, to see what a layout makes of them.
 
-`simulate` draws agents from a layout's prior and lets them play; `synthetic` has the thirty agents
-and the battery of Burden et al. (2023). `planning` lets agents take an adaptive test beforehand.
+`simulate` draws agents from a layout's prior and lets them play; `planning` lets agents take an
+adaptive test beforehand.
 """

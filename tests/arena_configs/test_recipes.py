@@ -71,7 +71,7 @@ def test_shipped_recipes_have_what_their_names_say() -> None:
 
 
 def test_object_permanence_has_the_counts_of_the_paper() -> None:
-    """Section D.2 of Burden et al. 2023, with 603 chick controls (layouts.simulation.synthetic)."""
+    """Section D.2 of Burden et al. 2023, with 603 chick controls (benchmarks.synthetic)."""
     chosen = load_recipe("object-permanence")
     counts = dict(zip([one.name for one in chosen.entries], full_counts(chosen), strict=True))
     cups = [counts["cups"], counts["cups-large"], counts["cups-sliding"]]

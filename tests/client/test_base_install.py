@@ -93,7 +93,6 @@ def test_it_talks_to_any_server(
         ["profile", "show", "one"],
         ["arena", "check", "."],
         ["layout", "list"],
-        ["bench", "simulator"],
         ["episode", "replay", "one.mcap"],
     ],
 )

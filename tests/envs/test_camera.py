@@ -25,7 +25,7 @@ from animalcat.envs.sim.looks import assemble, ring_corners
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, Style
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from benchmarks.camera import WANTED, CameraRow, compare, simulated
+from tests.envs.frames import WANTED, CameraRow, compare, simulated
 
 pytestmark = pytest.mark.xdist_group("camera")  # one worker makes what they share
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.files import SETS, arena_files, pass_rates, play_all
+from tests.envs.real_files import SETS, arena_files, pass_rates, play_all
 
 pytestmark = pytest.mark.data
 

@@ -8,7 +8,7 @@ import pytest
 from animalcat.envs.sim.movement import AgentBody
 from animalcat.envs.sim.physics import AGENT_DRAG, FRICTION, GRAVITY, Physics
 from animalcat.envs.types import PHYSICS_STEP
-from benchmarks import movement
+from tests.envs import motion
 
 KEEP = 1.0 - AGENT_DRAG * PHYSICS_STEP
 RESTING = GRAVITY * PHYSICS_STEP * KEEP
@@ -46,6 +46,6 @@ def test_a_landing_takes_speed_by_its_impulse_and_more_of_the_way_by_its_depth()
 
 
 def test_an_agent_that_slides_along_a_block_takes_it_along() -> None:
-    light, heavy = movement.dragged("LightBlock"), movement.dragged("HeavyBlock")
+    light, heavy = motion.dragged("LightBlock"), motion.dragged("HeavyBlock")
     assert light[0] > 0.2 > heavy[0] > 0.05  # without friction 0.04 and 0.004
-    assert movement.dragged("LightBlock") == light
+    assert motion.dragged("LightBlock") == light

@@ -11,17 +11,17 @@ from animalcat.arena_configs.model import Arena
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD, NOOP, start, thing
 from animalcat.envs.types import ObservationSpec
-from benchmarks import movement
+from tests.envs import motion
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", movement.FLOOR_TRACES)
+@pytest.mark.parametrize("name", motion.FLOOR_TRACES)
 def test_the_floor_traces_replay_open_loop(
     data_dir: Path, name: str, record_property: pytest.RecordProperty
 ) -> None:
-    far, fast = movement.floor_errors(data_dir, name)
+    far, fast = motion.floor_errors(data_dir, name)
     record_property("metres", far)
     record_property("metres per second", fast)
     assert far < 1e-4
@@ -29,37 +29,37 @@ def test_the_floor_traces_replay_open_loop(
 
 
 @pytest.fixture(scope="module")
-def ramp(data_dir: Path) -> list[movement.Ahead]:
-    return movement.ramp_errors(data_dir)
+def ramp(data_dir: Path) -> list[motion.Ahead]:
+    return motion.ramp_errors(data_dir)
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("stretch", movement.STRETCHES, ids=lambda stretch: stretch.name)
+@pytest.mark.parametrize("stretch", motion.STRETCHES, ids=lambda stretch: stretch.name)
 def test_ramp_and_wall_a_decision_ahead(
-    ramp: list[movement.Ahead], stretch: movement.Stretch, record_property: pytest.RecordProperty
+    ramp: list[motion.Ahead], stretch: motion.Stretch, record_property: pytest.RecordProperty
 ) -> None:
     parts = [ahead for ahead in ramp if ahead.decision in stretch.decisions]
     beyond = {ahead.decision for ahead in parts if ahead.speed > stretch.within}
     worst = max(ahead.speed for ahead in parts if ahead.decision not in beyond)
     record_property("metres per second", worst)
-    assert beyond == movement.BEYOND & stretch.decisions
-    assert worst < stretch.within / (1.1 if stretch is movement.STRETCHES[1] else 10)
-    places = [ahead.place for ahead in parts if ahead.decision not in movement.BEYOND]
+    assert beyond == motion.BEYOND & stretch.decisions
+    assert worst < stretch.within / (1.1 if stretch is motion.STRETCHES[1] else 10)
+    places = [ahead.place for ahead in parts if ahead.decision not in motion.BEYOND]
     assert max(places) < 2e-3
-    if stretch is movement.STRETCHES[1]:  # but for the decision that meets the ramp
+    if stretch is motion.STRETCHES[1]:  # but for the decision that meets the ramp
         assert sorted(ahead.speed for ahead in parts)[-3] < 1e-3
 
 
 @pytest.mark.data
-def test_no_other_action_fits_the_trace_better(ramp: list[movement.Ahead]) -> None:
+def test_no_other_action_fits_the_trace_better(ramp: list[motion.Ahead]) -> None:
     assert len(ramp) == 73
     for ahead in ramp:
-        assert ahead.speed <= ahead.other + 1e-5 or ahead.decision == movement.GLANCE
+        assert ahead.speed <= ahead.other + 1e-5 or ahead.decision == motion.GLANCE
 
 
 @pytest.mark.data
 def test_the_wall_s_face_and_the_landing_are_met_where_the_real_build_meets_them(
-    ramp: list[movement.Ahead],
+    ramp: list[motion.Ahead],
 ) -> None:
     assert ramp[31].speed < 0.11  # asked for: 0.001; the wall can move in the real build
     assert ramp[31].place < 7e-3
@@ -68,16 +68,16 @@ def test_the_wall_s_face_and_the_landing_are_met_where_the_real_build_meets_them
 
 @pytest.mark.data
 def test_off_the_platform_s_face_the_agent_pushed_itself(data_dir: Path) -> None:
-    fast, far = movement.glance_errors(data_dir)
+    fast, far = motion.glance_errors(data_dir)
     assert fast < 1e-6
     assert far < 2e-3
 
 
 def test_pushed_blocks_and_rolling_goals_move_by_their_masses() -> None:
-    light, heavy = movement.pushed("LightBlock"), movement.pushed("HeavyBlock")
-    assert movement.mass("LightBlock") < movement.mass("HeavyBlock")
+    light, heavy = motion.pushed("LightBlock"), motion.pushed("HeavyBlock")
+    assert motion.mass("LightBlock") < motion.mass("HeavyBlock")
     assert light > heavy > 1.0
-    early, later = movement.rolling(0.1, 1.0)
+    early, later = motion.rolling(0.1, 1.0)
     assert 10.0 >= early > later > 1.0
 
 

@@ -22,7 +22,7 @@ from animalcat.layouts.simulation.simulate import (
     prior_agents,
     simulate_outcomes,
 )
-from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents
+from benchmarks.synthetic import op_battery, synthetic_agents
 
 Fit = tuple[np.ndarray, np.ndarray]
 

@@ -18,7 +18,7 @@ from animalcat.cli.layout.commands import app_for
 from animalcat.cli.layout.outcomes import read_covered
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.outcomes import outcomes_bytes, read_outcomes
-from benchmarks.reproduce.olympics import INSTANCES
+from benchmarks.papers.olympics import INSTANCES
 
 # Means of navigationAbility and visualAbility and the success rate that Burden et al. 2023 print in
 # Figure 9, for the entrants whose outcomes are in the data folder.

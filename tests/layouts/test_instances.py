@@ -10,7 +10,7 @@ import pytest
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable, TableError, read_csv
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.synthetic import op_battery
+from benchmarks.synthetic import op_battery
 
 TEXT = """instance,paradigm,words,depth,alice,bob
 one,short,10,1,1,0

@@ -20,8 +20,6 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import text_of
 from animalcat.layouts.library.levels import FEW, SLOPE, DemandLayout
 from animalcat.layouts.model.tables import TableError
-from benchmarks import choice as cost
-from benchmarks import levels as certificate
 
 ADELE = (
     *("AS", "AT", "CEc", "CEe", "CL", "KNa", "KNc", "KNf", "KNn", "KNs"),
@@ -234,36 +232,9 @@ def test_layout_new_writes_the_file_and_says_what_it_can_tell(tmp_path: Path) ->
 
 
 def test_the_shipped_layout_is_what_is_written_for_its_items(data_dir: Path) -> None:
-    table = data_dir / "demand-levels" / certificate.TABLE
+    table = data_dir / "demand-levels" / "levels-gemini.csv"
     made = demand_layout(table, "x")
     assert made.text.replace("name: x\n", "name: demand-levels\n") == text_of("demand-levels")
     assert (made.items, made.left_out, made.distinct, len(made.scales)) == (9822, 21, 7061, 18)
     with pytest.raises(TableError, match=r"column Planning: 'To further enhance.*\.\.\.' is no"):
-        demand_layout(data_dir / "demand-levels" / certificate.SECOND)
-
-
-def test_a_certificate_goes_on_where_it_was_interrupted(
-    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANIMALCAT_DATA", str(data_dir))
-    monkeypatch.setattr(certificate, "QUICK_CHOICES", 3)
-    rows = certificate.run(quick=True, keep=tmp_path)
-    lines = (tmp_path / certificate.FILE).read_text().splitlines(keepends=True)
-    assert len(lines) == certificate.QUICK_AGENTS == 2
-    (tmp_path / certificate.FILE).write_text(lines[0] + lines[1][:50])
-    again = certificate.run(quick=True, keep=tmp_path)
-
-    def timeless(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [row for row in found if "CPU" not in row["name"]]
-
-    assert timeless(again) == timeless(rows)
-    assert rows[0]["name"] == "90 % intervals hold the truth, pooled"
-    assert (tmp_path / certificate.FILE).read_text().startswith(lines[0])
-
-
-def test_the_cost_of_choices_is_measured(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANIMALCAT_DATA", str(data_dir))
-    monkeypatch.setattr(cost, "QUICK_CHOICES", 2)
-    rows = cost.run(quick=True)
-    assert [row["unit"] for row in rows] == ["CPU s"] * 3 + ["MB"]
-    assert all(row["value"] > 0.0 for row in rows)
+        demand_layout(data_dir / "demand-levels" / "levels-gpt4o.csv")

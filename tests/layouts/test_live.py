@@ -16,7 +16,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.simulate import LayoutAgent
-from animalcat.layouts.simulation.synthetic import op_battery
+from benchmarks.synthetic import op_battery
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

@@ -18,7 +18,7 @@ from animalcat.layouts.simulation.simulate import (
     prior_agents,
     simulate_outcomes,
 )
-from animalcat.layouts.simulation.synthetic import (
+from benchmarks.synthetic import (
     CAPABILITIES,
     PARADIGMS,
     op_battery,

@@ -18,8 +18,14 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.explaining import kinds
-from animalcat.layouts.explaining.kinds import KINDS, PlayedEpisodes, RivalExplanation, find_kind
-from animalcat.layouts.explaining.limits import costs
+from animalcat.layouts.explaining.kinds import (
+    KINDS,
+    AgentKind,
+    PlayedEpisodes,
+    RivalExplanation,
+    find_kind,
+)
+from animalcat.layouts.explaining.limits import costs, thinned
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import (
     Verdict,
@@ -34,6 +40,8 @@ from animalcat.layouts.explaining.wording import (
     words_of,
 )
 from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.model.calibration import Calibration
@@ -43,8 +51,7 @@ from animalcat.layouts.model.likelihood import as_shares
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from animalcat.layouts.model.units import plain_unit
 from animalcat.layouts.reporting.profile import NodeWords, Profile
-from animalcat.layouts.simulation.synthetic import synthetic_agents
-from benchmarks.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
+from benchmarks.synthetic import HIDDEN, op_battery, synthetic_agents
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 LOOK = "goalRedness"
@@ -537,16 +544,31 @@ def test_an_estimate_that_is_the_prior_is_not_said() -> None:
     assert "Not known yet: " in found.text
 
 
-def test_kinds_of_known_agents_are_found() -> None:
-    layout = load_layout("object-permanence")
-    known = paper_agents(synthetic_agents())
-    some = [known[i] for i in (0, 5, 6, 20)]
-    scores = score_kinds(layout, some, seed=3, episodes=200)
-    assert [score.found.kind for score in scores] == [agent.kind for agent in some]
-    assert scores[1].found.weakness == "lavaAbility"
-    again, other = drawn_agents(5, 12), drawn_agents(6, 12)
-    assert [one.about for one in again] == [one.about for one in drawn_agents(5, 12)]
-    assert [one.about for one in again] != [one.about for one in other]
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(1, "able"), (6, "single weakness"), (7, "fraudster"), (21, "context")],
+)
+def test_kinds_of_known_agents_are_found(number: int, kind: AgentKind) -> None:
+    layout, battery = load_layout("object-permanence"), op_battery(3)
+    features = battery.features(layout)
+    agent = synthetic_agents()[number - 1]
+    generator = rng(3, "verdict", number)
+    rows: list[int] = generator.permutation(len(battery))[:200].tolist()
+    outcomes = (generator.random(200) < agent.probability(battery)[rows]).astype(np.float64)
+    posterior = LivePosterior(layout, 3)
+    posterior.update_all(features[rows], outcomes)
+    draws = thinned(posterior.particles, posterior.weights, 500)
+    played = PlayedEpisodes(
+        features[rows],
+        outcomes,
+        None,
+        [battery.paradigms[row] for row in rows],
+        {name: battery.column(name)[rows] for name in HIDDEN},
+        [name for name in HIDDEN if name != "rewardVisibility"],
+    )
+    found = find_kind(layout, draws, played, costs(layout, draws[:200], features[::7]))
+    assert found.kind == kind
+    assert number != 6 or found.weakness == "lavaAbility"
 
 
 def test_a_table_says_estimates_and_differences_in_metres() -> None:

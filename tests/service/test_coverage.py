@@ -16,7 +16,7 @@ from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.batteries.writing import TABLE
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.coverage import SAME_ARENA, coverage, covered_features
-from benchmarks.reproduce.olympics import INSTANCES
+from benchmarks.papers.olympics import INSTANCES
 
 from .conftest import arena
 

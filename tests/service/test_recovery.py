@@ -17,7 +17,7 @@ from animalcat.envs.agents.limits import read_reference
 from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.battery import build_family
-from benchmarks import impostors, recovery
+from benchmarks import recovery
 from benchmarks.recovery import Size, in_turn
 from benchmarks.recovery_agents import (
     SITES,
@@ -188,25 +188,6 @@ def test_the_table_is_made_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     kept = json.loads((tmp_path / "aaio.json").read_text())
     assert kept["rows"] == rows
     assert len(kept["sessions"]) == 2 * 3 + 1 + 5 + 1
-
-
-@pytest.mark.slow
-def test_impostors_and_able_agents_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(impostors, "WORKERS", 1)
-    monkeypatch.setattr(impostors, "QUICK", impostors.Size(60, 1, 2, 16, 1))
-    rows = {row["agent"]: row for row in impostors.run(quick=True, keep=tmp_path)}
-    assert {one.name for one in impostors.IMPOSTORS} < set(rows)
-    assert rows["able: alarm or impostor named"]["sessions"] == 2
-    assert rows["able: alarm or impostor named"]["either"] == 0
-    assert rows["a wrong cue with more than .5"]["either"] == 0
-    kept = json.loads((tmp_path / "impostors.json").read_text())
-    assert len(kept["sessions"]) == len(impostors.IMPOSTORS) + 2
-    (played,) = tmp_path.glob("played-*.jsonl")
-    before = played.read_bytes()
-    impostors.run(quick=True, keep=tmp_path)
-    assert played.read_bytes() == before, "what was played once is not played again"
 
 
 @pytest.mark.slow

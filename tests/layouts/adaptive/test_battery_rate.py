@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import hypergeom
 
-from animalcat.bench.sessions import Player, Task, World, use
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.battery_rate import (
     BatteryRate,
@@ -23,8 +22,6 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Name, Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
-from benchmarks import rate as rate_benchmark
-from benchmarks import trust_rate
 
 Floats = npt.NDArray[np.float64]
 LAYOUT = load_layout("one-capability", "success")
@@ -364,45 +361,3 @@ def test_repeats_tell_nothing_of_the_rest() -> None:
         repeats += repeated
     assert repeats
     assert (learner.battery_rate.played, learner.battery_rate.value) == (4, 0.75)
-
-
-def test_the_benchmark_plays_a_session_and_judges_it() -> None:
-    world = World(LAYOUT, instances(60))
-    use({"one": world})
-    player = Player("of a wrong layout", np.full(60, 0.5))
-    runs = [
-        trust_rate.play(Task("one", player, policy, seed, ()))
-        for policy in trust_rate.POLICIES[:2]
-        for seed in range(2)
-    ]
-    assert all(run.widths[-1] == run.plain[-1] == 0.0 for run in runs)
-    assert all(len(run.widths) == 60 for run in runs)
-    rows = {row["name"]: row for row in trust_rate.coverage_rows(runs)}
-    assert rows["all intervals hold"]["value"] == np.mean([run.held for run in runs])
-    assert rows["all intervals hold"]["met"] == "no"  # four sessions do not show it
-    wide = rows[
-        "agents of a wrong layout, random: width as a multiple of that without layout at 30"
-    ]
-    assert 0.7 < wide["value"] < 1.4
-
-
-def test_the_benchmark_of_estimates_compares_them_with_the_truth() -> None:
-    """Of a battery that is played whole, all that count know the rate, and nothing is left out."""
-    use({"one": World(LAYOUT, instances(40))})
-    player = Player("able", np.full(40, 0.9))
-    runs = [
-        rate_benchmark.play(Task("one", player, policy, seed, (20, 40)))
-        for policy in rate_benchmark.POLICIES
-        for seed in range(2)
-    ]
-    for run in runs:
-        assert np.allclose(run.errors[1], 0.0)
-        assert run.width[1] == 0.0
-        assert run.exact[0] == (run.policy == "random")
-        assert all(run.held)
-    rows = {row["name"]: row for row in rate_benchmark.rows_of(runs)}
-    own = [run.errors[:, 0] for run in runs if run.policy == "variance"]
-    found = rows["variance: error of leads"]
-    assert found["value"] == pytest.approx(np.sqrt(np.mean(np.square(own))))
-    assert found["by_group"] == {"able": pytest.approx(found["value"])}
-    assert rows["random: intervals that are exact hold"]["value"] == 1.0

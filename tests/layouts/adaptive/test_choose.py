@@ -11,7 +11,7 @@ import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.policy import DOUBT, Chooser
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
@@ -191,3 +191,19 @@ def test_wrong_arguments_are_refused(aaio: Layout, draw_instances: Draw) -> None
         Policy(random_share=1.5)
     with pytest.raises(ValueError, match=r"sharpness -1.* is out of range; give 0 to 100"):
         Policy(sharpness=-1.0)
+
+
+def test_random_draws_are_rarer_and_choices_sharper_without_doubt(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    chooser = Chooser(Bank(aaio, draw_instances(40, 2), 4 * PARADIGMS), Policy())
+    reasons = {
+        doubt: [
+            choice.reason
+            for episode in range(60)
+            if (choice := chooser.choose(posterior, History(), episode, doubt=doubt))
+        ]
+        for doubt in (1.0, DOUBT, 0.0)
+    }
+    shares = [reasons[doubt].count("random") / 60 for doubt in (1.0, DOUBT, 0.0)]
+    assert shares[0] > shares[1] > shares[2] == 0.0

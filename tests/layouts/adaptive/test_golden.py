@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.bench.sessions import Task, World, players, simulate, use
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
@@ -26,7 +25,8 @@ from animalcat.layouts.adaptive.retest import DeterminismPrior
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.simulation.synthetic import op_battery
+from benchmarks.sessions import Task, World, players, simulate, use
+from benchmarks.synthetic import op_battery
 from tests.golden import DIGEST, FILES, hold, hold_titles
 
 Floats = npt.NDArray[np.float64]

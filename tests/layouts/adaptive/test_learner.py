@@ -22,7 +22,7 @@ from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout, from_dict
-from animalcat.layouts.simulation.synthetic import op_battery
+from benchmarks.synthetic import op_battery
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
