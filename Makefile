@@ -87,7 +87,7 @@ check-due: $(STAMP)
 # One quick test of what check-all has and `make test` leaves. Images have theirs in `make test`.
 check-quick: $(STAMP)
 	$(BIN)/python -m tests.packages --quick $(PYTHON)
-	$(BIN)/python -m pytest -m cluster tests/service/test_cluster_pools.py -k gives_way_to_who_waits
+	$(BIN)/python -m pytest -m cluster tests/doors/ray/test_cluster_pools.py -k gives_way_to_who_waits
 	$(MAKE) --no-print-directory pymc6 PYMC6_TESTS="tests/layouts/test_two_evaluators.py tests/layouts/test_fit.py -k 'shipped_layouts_equal or what_the_outcomes_cannot_tell'" TESTFLAGS=
 
 # Apart, since a cluster of several nodes needs a machine for itself.
@@ -133,7 +133,7 @@ $(CLIENTS)/animalai-6.2.0/.installed $(CLIENTS)/animalai-6.2.0-python3.14/.insta
 	$(UV) pip install --quiet --python $(@D)/bin/python --python-version 3.14 --no-deps --require-hashes -r requirements-animalai.lock
 	@touch $@
 
-# Stable-Baselines3 in an environment of its own (tests/envs/test_gym_sb3.py). PyTorch for CPUs alone is not where pip
+# Stable-Baselines3 in an environment of its own (tests/doors/sb3). PyTorch for CPUs alone is not where pip
 # looks by itself: where pip is told of a folder of wheels (PIP_FIND_LINKS) it is taken from there, else uv finds it.
 # The lock names the wheel for Python 3.11 on x86-64 Linux.
 SB3_TORCH ?= $(if $(PIP_FIND_LINKS),--find-links $(PIP_FIND_LINKS),--torch-backend cpu)

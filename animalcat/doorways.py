@@ -13,11 +13,15 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import animalcat
 
-Kind: TypeAlias = Literal["commands", "agents", "logs"]
+Kind: TypeAlias = Literal["commands", "agents", "engines", "exports", "hosts", "logs"]
 """What a door may add:
 
 - `commands` of the command line, by a noun, or by a noun and a verb;
 - `agents` by the beginning of their references, as `envs.agents.limits.reference.DoorAgent`;
+- `engines` that start simulators and fits, as functions of a server's settings, its data directory
+  and the versions of its software that give `Workers` and `Fits`;
+- `exports` of recorded episodes by their form, as functions of `cli.episode.export.Asked`;
+- `hosts` on which the agents of campaigns run, as `cli.shared.agent_hosts.Hosts`;
 - `logs` by the ending of files that stand where a session may, as `cli.shared.logs.Logs`.
 """
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

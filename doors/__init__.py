@@ -5,6 +5,9 @@ nothing outside this folder imports a door. Any of them may be taken away.
 
 - `clinic`: items of anybody's test are examined by what anybody did on them;
 - `inspect`: tasks of inspect_ai are tested adaptively, and logs are read and written;
+- `ray`: simulators, fits and agents run on many machines;
+- `sb3`: what is being trained by Stable-Baselines3 is measured meanwhile;
 - `speech`: what speaks, such as the agents `llm:MODEL`, perceives and answers in words;
+- `minari` and `rerun`: recorded episodes as datasets, and for a viewer;
 - `mcp`: clients of the Model Context Protocol play, or read profiles.
 """

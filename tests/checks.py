@@ -59,9 +59,7 @@ CHECKS: Final = (
     Check(
         "cluster",
         "make test-cluster",
-        "service/cluster tests/service/test_cluster.py tests/service/clusters.py "
-        "tests/service/test_cluster_campaign.py tests/service/test_cluster_pools.py "
-        "tests/service/cluster_agents.py",
+        "doors/ray tests/doors/ray",
     ),
     Check(
         "packages",

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build
 from animalcat.cli.shared.campaign_file import AgentsRun, read_campaign
-from animalcat.cli.shared.ray_agents import passed
 from tests.service.conftest import FILES
 
 FILE = """agents: [builtin:random, builtin:braitenberg]
@@ -91,12 +90,6 @@ def test_an_option_that_would_be_without_effect_is_refused(
     assert ended.exit_code == 2
     assert said in " ".join(ended.output.split())
     assert not data.exists()
-
-
-def test_an_agent_on_ray_knows_the_server_as_the_command_does() -> None:
-    own = {"ANIMALCAT_CA": "sha256:00", "ANIMALCAT_DIRECT_NETWORKS": "10.0.0.0/8"}
-    others = {"ANIMALCAT_TOKEN": "an operator's", "ANIMALCAT_STORE": "postgresql://", "HOME": "/"}
-    assert passed(own | others) == own
 
 
 @pytest.mark.slow

@@ -74,8 +74,8 @@ from animalcat.values import Campaign, Session
 from animalcat.values.options import CampaignOptions
 
 if TYPE_CHECKING:
+    from animalcat.cli.shared.agent_hosts import Hosts, Running
     from animalcat.cli.shared.campaign_file import CampaignFile
-    from animalcat.cli.shared.ray_agents import RayAgent, RayAgents
 
 app = typer.Typer(
     help="Measure several agents on one battery and compare them.", no_args_is_help=True
@@ -420,12 +420,13 @@ def _run_file(
     played: list[Campaign] = []
     with client_for(server, data, builds=builds, plugins=plugins) as client:
         with ExitStack() as stack:
-            cluster: RayAgents | None = None
+            cluster: Hosts | None = None
             if plan.agents_run.where == "ray":
-                from animalcat.cli.shared.ray_agents import RayAgents
+                from animalcat.cli.shared.agent_hosts import hosts
 
                 stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what befalls nodes
-                cluster = RayAgents(address or "auto", plan.agents_run.cpus, plan.agents_run.gpus)
+                needs = plan.agents_run.cpus, plan.agents_run.gpus
+                cluster = hosts("ray", address or "auto", *needs)
                 stack.callback(cluster.close)
                 cluster.check(client.address, len(plan.agents))
             campaigns: list[tuple[Campaign, Bounds]] = []
@@ -467,13 +468,13 @@ def _run_file(
 
 
 def _play(
-    client: Client, campaign: Campaign, bounds: Bounds, cluster: RayAgents | None = None
+    client: Client, campaign: Campaign, bounds: Bounds, cluster: Hosts | None = None
 ) -> Campaign:
     """Run every agent whose session is not over in a process of its own, until all are."""
     name = campaign.id
     typer.echo(f"campaign {name}", err=True)
     check_campaign(campaign, same_agent=bounds.same_agent)
-    processes: dict[str, AgentProcess | RayAgent] = {}
+    processes: dict[str, Running] = {}
     for session in campaign.sessions:
         if session.over:
             continue
@@ -504,9 +505,7 @@ def _play(
             process.close()
 
 
-def _followed(
-    client: Client, name: str, processes: Mapping[str, AgentProcess | RayAgent]
-) -> Campaign:
+def _followed(client: Client, name: str, processes: Mapping[str, Running]) -> Campaign:
     """The campaign once it is over; its progress is shown until then.
 
     An agent whose process ends before its session is over stops that session alone. The command
@@ -549,7 +548,7 @@ def _followed(
     return current
 
 
-def _lost(client: Client, session: Session, process: AgentProcess | RayAgent) -> str:
+def _lost(client: Client, session: Session, process: Running) -> str:
     """Hold the session of an agent whose process has ended, so that the others go on.
 
     Returns:

@@ -30,13 +30,13 @@ from animalcat.cli.shared.remote import AllowBuild, AllowPlugin, Data
 from animalcat.plugins import PluginError
 from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.access.tokens import TokenError
-from animalcat.service.cluster.connect import ClusterError
 from animalcat.service.host.lock import DirectoryInUseError
 from animalcat.service.host.owning import OtherOwnerError, check_owner, own
 from animalcat.service.host.settings import ExposureError, Settings, SettingsError
 from animalcat.service.logs import configure
 from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
+from animalcat.service.session.workers import EngineError
 from animalcat.service.storage.artefacts import ArtefactsUrlError
 from animalcat.service.storage.belonging import StrayPartsError
 from animalcat.service.storage.damage import REMEDY, damage_of
@@ -236,7 +236,7 @@ def _serve(
             raise
         where = "" if settings.store else f" in {settings.home}"
         fail(f"the database{where} is damaged ({damage}), so nothing was started. {REMEDY}.")
-    except ClusterError as error:
+    except EngineError as error:
         fail(str(error), UNREACHABLE)
     except (DirectoryInUseError, StoreInUseError, PortInUseError) as error:
         fail(str(error), UNREACHABLE)

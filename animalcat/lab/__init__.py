@@ -12,8 +12,7 @@ found out, with its `profile`, `episodes` and `pictures`; `campaigns` are of sev
 `comparison` puts several side by side, which `drawn` reads, and `forecast` predicts a battery.
 `recordings`, `path` and `received` read what they need from the server. `progress` shows how far a
 session is, and `running` is one that goes on in the background. `within` measures in this process,
-without a server; `policies` makes agents of what was trained, and `training` measures what is being
-trained.
+without a server; and `policies` makes agents of what was trained.
 """
 
 from __future__ import annotations

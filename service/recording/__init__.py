@@ -4,9 +4,8 @@
 the file while the episode plays, `encoding` what a step is in it, and `compact` what becomes of it
 at the end. `verify` plays a recorded episode again, `difference` compares what comes of it with the
 recording, and `against` plays it on another backend. `film` draws one, and `video` writes what was
-drawn; `pixels` are what both draw with. `scene` tells one step by step, `rerun_file` writes that
-for a viewer, and `about` has the words that both show.
-`minari_data` makes datasets of many.
+drawn; `pixels` are what both draw with. `about` has the words that
+both show.
 """
 
 from animalcat.service.recording.difference import FirstDifference

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
 
 from animalcat.arena_configs.draws import draws_by_name
 from animalcat.arena_configs.features import FEATURES, Survey, chain_features, read_features
@@ -61,6 +66,14 @@ def action_words(action: int) -> str:
     return " and ".join(filter(None, (_MOVES[move], _TURNS[turn]))) or "nothing"
 
 
+def png(image: npt.NDArray[np.uint8]) -> bytes:
+    """An image as a PNG file."""
+    buffer = io.BytesIO()
+    plain = image[:, :, 0] if image.shape[2] == 1 else image
+    Image.fromarray(plain).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
 def who(header: results_pb2.EpisodeHeader) -> str:
     """Which agent played what on which build, in a line."""
     versions = header.versions
@@ -96,16 +109,6 @@ def outcome_words(recording: Recording) -> str:
         return "it has no end"
     word = types_pb2.Outcome.Name(footer.outcome).removeprefix("OUTCOME_").lower()
     return f"{word}, return {footer.episode_return:.6g} after {footer.steps} decisions"
-
-
-def posterior_table(nodes: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Rows of name, mean, standard deviation, interval and unit of a profile's nodes."""
-    rows: list[tuple[str, ...]] = []
-    for name, node in nodes.items():
-        low, high = node["hdi"]
-        numbers = (f"{node['mean']:.3g}", f"{node['sd']:.2g}", f"{low:.3g} to {high:.3g}")
-        rows.append((name, *numbers, str(node.get("unit", ""))))
-    return rows
 
 
 def _demands(recording: Recording) -> list[str]:

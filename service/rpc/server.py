@@ -21,6 +21,7 @@ from grpc_reflection.v1alpha import reflection
 from sqlalchemy.exc import DBAPIError
 
 from animalcat import plugins
+from animalcat.doorways import entries
 from animalcat.envs.starting import Starter
 from animalcat.layouts.inference.fitter import Fits, Fitter
 from animalcat.protocol import version
@@ -66,7 +67,7 @@ from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.room import Room
-from animalcat.service.session.workers import Workers
+from animalcat.service.session.workers import EngineError, Workers
 from animalcat.service.storage.artefacts import Artefacts, artefacts_for
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.errors import StoreInUseError
@@ -438,9 +439,10 @@ async def _engine(
         patience, forked = settings.worker_patience, settings.fork_workers
         builds = settings.allowed_builds
         return Workers(builds, patience, room, forked=forked, starter=starter), fits
-    from animalcat.service.cluster.pools import engine
-
-    return await engine(settings, settings.home.absolute(), here)
+    way = entries("engines").get(settings.engine)
+    if way is None:
+        raise EngineError(f"the engine {settings.engine} is a door, which was taken away")
+    return await way.load()(settings, settings.home.absolute(), here)
 
 
 def _open_store(settings: Settings) -> SqlStore:

@@ -41,6 +41,10 @@ def own_starter(patience: Patience, *, forked: bool) -> Starter:
     return Fork(COMMAND, patience) if forked and Fork.works_here() else Spawn(COMMAND)
 
 
+class EngineError(Exception):
+    """What starts simulators and fits cannot be used; the message says why and what to do."""
+
+
 class PoolStatus(NamedTuple):
     """Where workers are, and how many there may be.
 

@@ -28,10 +28,9 @@ from animalcat.arena_configs.placement import place
 from animalcat.envs.state import AGENT, Column
 from animalcat.maps.shapes import of_state, of_things
 from animalcat.maps.small import draw_things
-from animalcat.service.recording.about import colour_of
+from animalcat.service.recording.about import colour_of, png
 from animalcat.service.recording.channels import Channel
 from animalcat.service.recording.encoding import OPCODE
-from animalcat.service.recording.scene import png
 from animalcat.service.recording.sums import MAGIC
 from animalcat.service.reporting.session_report import REASONS
 from animalcat.service.session.engines import Engines

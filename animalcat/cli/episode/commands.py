@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from animalcat.cli.shared.output import fail, print_rows, some
+from animalcat.cli.episode.export import Asked, export_as, forms
+from animalcat.cli.shared.output import print_rows, some
 from animalcat.cli.shared.remote import (
     AsJson,
     Data,
@@ -210,13 +211,7 @@ def export(
         ),
     ] = "",
     form: Annotated[
-        Literal["minari", "rerun"],
-        typer.Option(
-            "--format",
-            help="minari is a dataset that `minari.load_dataset` opens. rerun is a file for "
-            "this viewer, one an episode: image, arena, agent, rays, rewards, health, and the "
-            "posterior of the session.",
-        ),
+        str, typer.Option("--format", metavar="NAME", help=f"In which form. {forms()}")
     ] = "minari",
     name: Annotated[
         str,
@@ -255,21 +250,5 @@ def export(
 
     Images are kept losslessly; those that were not recorded are drawn again.
     """
-    from animalcat.cli.episode.export import export_for_viewer, export_minari
-
-    if form == "minari":
-        export_minari(what, episode, name, output, server=server, data=data, as_json=as_json)
-        return
-    if name:
-        fail("--name goes with --format minari; --output names files")
-    export_for_viewer(
-        form,
-        what,
-        episode,
-        output,
-        resolution,
-        backend,
-        server=server,
-        data=data,
-        as_json=as_json,
-    )
+    asked = Asked(what, episode, name, output, resolution, backend, server, data, as_json)
+    export_as(form, asked)

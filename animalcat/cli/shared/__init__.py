@@ -12,6 +12,6 @@ an agent (`animalcat.apart`) beside them. `same_agent` sees whether an agent is 
 shipped, `logs` finds what reads
 logs, `comparing` compares them, `page` shows a page in the browser, `batteries` finds the
 battery that is meant, and `calibrations` calibrated layouts. `whose` has the options of lists
-that say whose things they show. `campaign_file` reads the file of a campaign, and `ray_agents`
-runs its agents on Ray.
+that say whose things they show. `campaign_file` reads the file of a campaign, and `agent_hosts`
+finds the door that runs its agents elsewhere.
 """

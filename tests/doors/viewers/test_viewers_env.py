@@ -14,7 +14,7 @@ import pytest
 from animalcat.outcomes import outcomes_frame, write_outcomes
 from animalcat.service.recording import read_episode
 from animalcat.v1 import sessions_pb2
-from tests.service.test_viewers import recording  # noqa: F401  the fixture
+from tests.doors.rerun.test_rerun import recording  # noqa: F401  the fixture
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".clients" / "viewers" / "bin" / "python"

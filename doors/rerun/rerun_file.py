@@ -9,18 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.arena_configs.model import ARENA_SIDE
-from animalcat.installing import install
-from animalcat.service.recording.about import (
-    AGENT_COLOUR,
-    asked_for,
-    colour_of,
-    labels,
-    outcome_words,
-    posterior_table,
-    who,
-)
-from animalcat.service.recording.reader import Recording
-from animalcat.service.recording.scene import (
+from animalcat.doors.rerun.scene import (
     BODY,
     Moment,
     Thing,
@@ -28,10 +17,20 @@ from animalcat.service.recording.scene import (
     happened,
     mesh_of,
     moments,
-    png,
     ray_ends,
     turned,
 )
+from animalcat.installing import install
+from animalcat.service.recording.about import (
+    AGENT_COLOUR,
+    asked_for,
+    colour_of,
+    labels,
+    outcome_words,
+    png,
+    who,
+)
+from animalcat.service.recording.reader import Recording
 from animalcat.service.recording.verify import other_motion, stage
 
 SUFFIX: Final = ".rrd"
@@ -227,3 +226,13 @@ def _drawn(rr: Any, thing: Thing) -> Any:
             return rr.Mesh3D(
                 vertex_positions=corners, triangle_indices=triangles, albedo_factor=thing.colour
             )
+
+
+def posterior_table(nodes: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Rows of name, mean, standard deviation, interval and unit of a profile's nodes."""
+    rows: list[tuple[str, ...]] = []
+    for name, node in nodes.items():
+        low, high = node["hdi"]
+        numbers = (f"{node['mean']:.3g}", f"{node['sd']:.2g}", f"{low:.3g} to {high:.3g}")
+        rows.append((name, *numbers, str(node.get("unit", ""))))
+    return rows

@@ -15,6 +15,14 @@ from mcap.writer import Writer
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from animalcat.doors.rerun.scene import (
+    Moment,
+    course,
+    happened,
+    mesh_of,
+    moments,
+    ray_ends,
+)
 from animalcat.envs.answers import Note
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
@@ -27,14 +35,6 @@ from animalcat.service.recording import (
     read_episode,
 )
 from animalcat.service.recording.about import labels, who
-from animalcat.service.recording.scene import (
-    Moment,
-    course,
-    happened,
-    mesh_of,
-    moments,
-    ray_ends,
-)
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
@@ -108,7 +108,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[Moment], Any]]:
         calls.append((list(moments(recording, resolution, backend)), nodes))
         return b"rrd"
 
-    monkeypatch.setattr("animalcat.service.recording.rerun_file.rerun_bytes", write)
+    monkeypatch.setattr("animalcat.doors.rerun.rerun_file.rerun_bytes", write)
     return calls
 
 

@@ -16,7 +16,7 @@ from stable_baselines3.common.callbacks import CheckpointCallback
 from stable_baselines3.common.logger import configure
 
 from animalcat import Arena
-from animalcat.training import MeasureCallback
+from animalcat.doors.sb3 import MeasureCallback
 
 STEPS = 256
 ARENAS = {f"{d} m": Arena.goal(distance=d, size=2) for d in (3, 6, 9, 20)}

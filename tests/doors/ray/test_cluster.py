@@ -23,14 +23,14 @@ from animalcat.client.direct import (
     DirectError,
     _is_reachable,  # pyright: ignore[reportPrivateUsage]
 )
+from animalcat.doors.ray.connect import ClusterError, check_room, join
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
-from animalcat.service.cluster.connect import ClusterError, check_room, join
 from animalcat.service.host.settings import FIT_BYTES, WORKER_BYTES, Settings
 from animalcat.service.rpc.server import create_server
 from animalcat.service.versions import versions
 from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
-from tests.service import clusters
+from tests.doors.ray import clusters
 from tests.service.conftest import NOW, Service, walk
 
 EPISODES = 8  # and the last fit

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from animalcat.doors.ray.connect import ClusterError, RayConnection, check_room, join
+from animalcat.doors.ray.pools import Needs, RayFits, RayWorkers
 from animalcat.envs.patience import Patience
 from animalcat.layouts.inference.fit import FitRequest
 from animalcat.layouts.library import load_layout
-from animalcat.service.cluster.connect import ClusterError, RayConnection, check_room, join
-from animalcat.service.cluster.pools import Needs, RayFits, RayWorkers
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Borrower, Loan
 from animalcat.service.versions import versions
 from animalcat.values.options import SPEC
-from tests.service import clusters
+from tests.doors.ray import clusters
 
 MIB = 1 << 20
 WORKER = Needs(0.25, 512 * MIB)

@@ -17,7 +17,7 @@ from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.agents import EpisodeInfo, load_agent
 from animalcat.envs.types import Observation, ObservationSpec
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".clients" / "sb3" / "bin" / "python"
 EXAMPLE = ROOT / "docs" / "examples" / "training"
 RAYS = 70

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".clients" / "sb3" / "bin" / "python"
-SCRIPT = Path(__file__).parent / "sb3" / "train.py"
+SCRIPT = Path(__file__).parent / "train.py"
 STEPS = 1000
 OWN_ENVS = '''\
 """The user's own package, which happens to be called envs."""

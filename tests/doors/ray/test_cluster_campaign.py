@@ -18,7 +18,7 @@ import pytest
 from animalcat.service.storage.artefacts import recording_path
 from animalcat.service.storage.sql import SqlStore
 from animalcat.values import Outcome
-from tests.service import cluster_agents, clusters
+from tests.doors.ray import cluster_agents, clusters
 from tests.service.conftest import FILES
 from tests.service.test_restart import wait_for
 

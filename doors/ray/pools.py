@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.doors.ray.connect import RayConnection, join
+from animalcat.doors.ray.hosts import THREADS, FitHost, Node, SimulatorHost
 from animalcat.envs.messages import Reply, spec_to_json
 from animalcat.envs.patience import Patience
 from animalcat.envs.types import ObservationSpec, Step
@@ -21,8 +23,6 @@ from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRe
 from animalcat.layouts.inference.fitter import FitterStatus
 from animalcat.layouts.model.spec import Layout
 from animalcat.networks import parse_networks, within
-from animalcat.service.cluster.connect import RayConnection, join
-from animalcat.service.cluster.hosts import THREADS, FitHost, Node, SimulatorHost
 from animalcat.service.host.settings import Settings
 from animalcat.service.session.direct import UNIX
 from animalcat.service.session.room import Room

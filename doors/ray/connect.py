@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from animalcat.doors.ray.hosts import Node, look
 from animalcat.installing import install
-from animalcat.service.cluster.hosts import Node, look
+from animalcat.service.session.workers import EngineError
 from animalcat.service.versions import changed_versions
 
 PROOF: Final = "cluster-proof"
@@ -38,7 +39,7 @@ _TO_START: Final = (
 log = logging.getLogger(__name__)
 
 
-class ClusterError(Exception):
+class ClusterError(EngineError):
     """The cluster cannot be used; the message says why, and what to do."""
 
 

@@ -6,22 +6,22 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from animalcat.doors.sb3.measurements import Measurements
 from animalcat.lab.batteries import Arenas
 from animalcat.lab.result import Result
-from animalcat.lab.training import Measurements
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback
 except ImportError as error:
     raise ImportError(
-        f"animalcat.training needs Stable-Baselines3 ({error}): pip install stable-baselines3"
+        f"animalcat.doors.sb3 needs Stable-Baselines3 ({error}): pip install stable-baselines3"
     ) from error
 
 
 class MeasureCallback(BaseCallback):
     """Measures the policy every so many steps of training, and once more at the end.
 
-        from animalcat.training import MeasureCallback
+        from animalcat.doors.sb3 import MeasureCallback
 
         callback = MeasureCallback("navigation", every=10_000, folder="study", max_episodes=30)
         PPO("MlpPolicy", env, tensorboard_log="runs").learn(100_000, callback=callback)

@@ -68,7 +68,7 @@ class RayAgents:
             cpus: What each agent needs.
             gpus: What each agent needs.
         """
-        from animalcat.service.cluster.connect import ClusterError, attach
+        from animalcat.doors.ray.connect import ClusterError, attach
 
         try:
             self.ray = attach(address)

@@ -16,10 +16,10 @@ from gymnasium import spaces
 
 import animalcat
 from animalcat import Arena, Result
+from animalcat.doors.sb3.measurements import Measurements
 from animalcat.errors import AnimalcatError
-from animalcat.lab.training import Measurements
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".clients" / "sb3" / "bin" / "python"
 ARENAS = {f"{d} m": Arena.goal(distance=d, size=2) for d in (3, 6, 9, 20)}
 OPTIONS: dict[str, Any] = {"layout": "aaio", "max_episodes": 2, "certify": False}
@@ -98,7 +98,9 @@ def test_what_cannot_be_is_said_before_training(tmp_path: Path) -> None:
 
 
 def test_without_stable_baselines_the_callback_says_what_to_install() -> None:
-    code = "import sys; sys.modules['stable_baselines3'] = None; import animalcat.training"
+    code = (
+        "import sys; sys.modules['stable_baselines3'] = None; import animalcat.doors.sb3.callback"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd="/"
     )

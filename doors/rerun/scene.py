@@ -6,14 +6,12 @@ is Unity's frame with y and z exchanged.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
 from animalcat.arena_configs.tags import LOGGED_TAGS
 from animalcat.envs.rays import OTHER, Rays
@@ -220,14 +218,6 @@ def mesh_of(thing: Thing) -> Mesh:
                 (ring_start + k, next_start + after, ring_start + after),
             ]
     return np.concatenate(rings).astype(np.float32), np.array(triangles, np.uint32)
-
-
-def png(image: npt.NDArray[np.uint8]) -> bytes:
-    """An image as a PNG file."""
-    buffer = io.BytesIO()
-    plain = image[:, :, 0] if image.shape[2] == 1 else image
-    Image.fromarray(plain).save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue()
 
 
 class _Things:
