@@ -118,7 +118,7 @@ class Settings(BaseSettings):
     oidc_audience: str = ""
     """For whom its tokens have to be (`aud`): this service, as the provider knows it."""
     oidc_keys: str = ""
-    """File or address of its keys (JWKS); empty for the address that the issuer tells of."""
+    """Address of its keys (JWKS); empty for the one that the issuer tells of."""
     oidc_leeway_seconds: float = Field(default=60.0, ge=0, le=600)
     """By how much its clock may differ from that of this machine."""
     oidc_subject_claim: str = "sub"

@@ -280,7 +280,7 @@ async def composed(
                 engines,
                 owners=Belongings(store, operations),
                 audit=audit,
-                provider=IdentityProvider(settings, clock) if settings.oidc_issuer else None,
+                provider=IdentityProvider(settings) if settings.oidc_issuer else None,
             )
         )
         limits = ServerLimits(settings, store, operations, memory, disk)
