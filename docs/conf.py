@@ -47,7 +47,6 @@ nb_execution_cache_path = str(HERE.parent / "build" / "docs" / "tutorials")
 nb_execution_in_temp = True
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
-nb_execution_excludepatterns = ["notebooks/test_anything.ipynb"]
 nb_execution_show_tb = True
 nb_merge_streams = True
 
