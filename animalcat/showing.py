@@ -27,12 +27,11 @@ _TABLE: Final = (
 )
 _FIGURE: Final = (
     "{0}{{--ink:currentColor;--soft:#7f8994;--prior:rgba(128,140,152,.45);--main:#2a8fbd;"
-    "--good:#27a06d;--bad:#d4694f;--graph-ink:currentColor;--graph-soft:#7f8994;"
-    "--graph-seen:rgba(128,136,144,.3);--graph-capability:rgba(42,143,189,.28);"
-    "--graph-bias:rgba(226,160,48,.3);--graph-robustness:rgba(212,90,90,.28);--graph-derived:none;"
+    "--good:#27a06d;--bad:#d4694f;"
     "--page:var(--jp-layout-color0,var(--vscode-editor-background,Canvas));"
     "color:inherit;overflow-x:auto}}"
     "{0} svg{{width:100%;height:auto;display:block;fill:currentColor}}"
+    "{0} img{{max-width:100%;height:auto;border-radius:4px}}"
 )
 """Colours that can be read on white and on black; markers are filled with that of the notebook."""
 
@@ -82,13 +81,13 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[object]], caption
     return "\n".join([caption] * bool(caption) + lines + _more(rows))
 
 
-def figure_html(svg: str) -> str:
-    """A picture as HTML, in the notebook's colours.
+def figure_html(picture: str) -> str:
+    """A picture as HTML; an SVG element is in the notebook's colours.
 
     Args:
-        svg: An SVG element, as `plots.inline.inline_svg` draws it.
+        picture: An element: a map's SVG, or an image of `plots.style.embedded`.
     """
-    return _scoped("div", svg, _FIGURE)
+    return _scoped("div", picture, _FIGURE)
 
 
 def stacked_html(*parts: str) -> str:

@@ -66,7 +66,6 @@ def test_what_cannot_be_drawn_is_told(tmp_path: Path) -> None:
         ([files[0], "-o", str(tmp_path / "x.bmp")], ".svg, .png or .pdf"),
         ([files[0], "--kind", "comparison", "-o", out], "several agents"),
         ([*files, "--kind", "forest", "-o", out], "of one agent; 2 are given"),
-        ([files[0], "--kind", "grid", "--demand", "size", "-o", out], "two demands"),
         ([str(tmp_path / "none.nc"), "-o", out], "No such file"),
         ([str(tmp_path / "bad.nc"), "-o", out], "no netCDF file of `profile export`"),
     ):

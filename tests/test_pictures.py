@@ -17,7 +17,7 @@ from PIL import Image
 from animalcat import plots
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
-from animalcat.plots import posterior, prediction
+from animalcat.plots import posterior
 from animalcat.plots.results import Results, read_results
 
 # Typed as they are used: neither says its types, and ours of matplotlib are of what we draw with.
@@ -29,18 +29,10 @@ KEPT: Final = ROOT / "docs" / "data" / "gallery"
 FILES: Final = [KEPT / f"{name}.nc" for name in ("forward", "braitenberg")]
 PANELS: Final[Mapping[str, int]] = {
     "forest": 4,
-    "grid": 2,
     "reliability": 1,
     "graph": 1,
-    "comparison": 8,
-    "population": 1,
-    "heat": 2,
-    "brier": 1,
-    "generality": 1,
-    "categories": 1,
-    "radar": 1,
+    "comparison": 4,
 }
-SEVERAL: Final = ("comparison", "population", "heat", "brier", "generality", "categories", "radar")
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +46,11 @@ def test_a_picture_is_drawn_on_given_axes(kind: str, results: list[Results]) -> 
     draw: Callable[..., Any] = getattr(plots, kind)
     figure: Any = plt.figure(figsize=(9, 9))
     figure.suptitle("mine")
-    polar = {"projection": "polar"} if kind == "radar" else {}
     count = PANELS[kind]
-    axes = [figure.add_subplot(count, 2, 2 * k + 1, **polar) for k in range(count)]
+    axes = [figure.add_subplot(count, 2, 2 * k + 1) for k in range(count)]
     other = figure.add_subplot(1, 2, 2)
     try:
-        given = results if kind in SEVERAL else results[0]
+        given = results if kind == "comparison" else results[0]
         drawn = draw(given, ax=axes[0] if count == 1 else axes)
         assert drawn is figure
         assert all(ax.has_data() or ax.patches or ax.texts for ax in axes)
@@ -90,11 +81,6 @@ def test_whatever_is_known_of_an_agent_is_drawn_alike(results: list[Results]) ->
     said = [text.get_text() for ax in drawn[2].axes for text in ax.texts]
     assert any(" m\n" in text for text in said)
     assert not any("lg(" in text for text in said)
-    named = dict(zip("ab", results, strict=True))
-    profiles = {name: result.profile for name, result in named.items()}
-    for kind in ("heat", "population"):
-        first, second = (getattr(plots, kind)(given) for given in (named, profiles))
-        assert np.array_equal(_pixels(first), _pixels(second))
     assert plt.get_fignums() == before
 
 
@@ -107,14 +93,10 @@ def test_a_long_session_is_drawn_by_some_of_its_episodes(
     whole = posterior.course_of(fitted)
     assert whole.after.tolist() == list(range(count + 1))
     monkeypatch.setattr(posterior, "MOST_STEPS", 10)
-    monkeypatch.setattr(prediction, "MOST_POINTS", 20)
     some = posterior.course_of(fitted)
     assert some.after.tolist() == np.linspace(0, count, 11).astype(int).tolist()
     spread = np.array([node.sd for node in fitted.nodes])
     assert (np.abs(some.mean[-1] - whole.mean[-1]) < spread).all()
-    figure = plots.coverage(fitted, demands=fitted.layout.feature_names[:1])
-    assert sum(len(line.get_xdata()) for line in figure.axes[0].lines) == 20
-    assert any(f"20 of {count} episodes" in text.get_text() for text in figure.texts)
 
 
 def test_a_picture_shows_as_the_last_line_of_a_cell(tmp_path: Path) -> None:
@@ -137,7 +119,7 @@ def test_a_picture_shows_as_the_last_line_of_a_cell(tmp_path: Path) -> None:
         assert picture.size[0] > output["metadata"]["image/png"]["width"] > 300
     assert none == []
     (output,) = layout
-    assert "<svg" in output["data"]["text/html"]
+    assert "<img" in output["data"]["text/html"]
     assert output["data"]["text/plain"].startswith("<Layout aaio (metres-15): ")
     (output,) = results
     assert "not known yet (0 to over 25 m)" in output["data"]["text/html"]
@@ -151,9 +133,4 @@ def test_a_layout_alone_is_drawn() -> None:
     words = {text.get_text() for text in figure.axes[0].texts}
     assert {node.name for node in layout.derived if len(node.name) < 18} <= words
     assert shown._repr_html_() == shown._repr_html_()
-    assert all(node in shown._repr_html_() for node in ("navigation", "rightLeft"))
-
-
-def _pixels(figure: Any) -> Any:
-    data, _ = figure._repr_png_()
-    return np.asarray(Image.open(io.BytesIO(data)))
+    assert "rewardDistance" in shown._repr_html_()

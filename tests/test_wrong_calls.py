@@ -30,7 +30,6 @@ from animalcat.plots import (
     densities,
     forest,
     graph,
-    radar,
     read_results,
     reliability,
     save,
@@ -179,15 +178,6 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     "too few axes": (
         lambda: forest(LEARNER, ax=[matplotlib.figure.Figure().add_subplot()]),
         ("ax has 1 axes, and 3 are drawn on", "plt.subplots(3, 1)"),
-    ),
-    "an axis that is not round": (
-        lambda: radar(
-            pd.DataFrame(
-                {"outcome": "success", "predicted": 0.5, "paradigm": ["a", "b", "c"], "agent": "x"}
-            ),
-            ax=matplotlib.figure.Figure().add_subplot(),
-        ),
-        ("rectilinear", 'projection="polar"'),
     ),
     "a fit for predictions made before": (
         lambda: reliability(DF),

@@ -100,12 +100,6 @@ Against = Annotated[
 ]
 
 
-Pairs = Annotated[
-    bool,
-    typer.Option("--pairs", help="Compare every two agents too; their number grows by the square."),
-]
-
-
 def run(
     context: typer.Context,
     file: Annotated[
@@ -309,16 +303,15 @@ def list_campaigns(
 def show(
     campaign: CampaignArgument,
     against: Against = "",
-    pairs: Pairs = False,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the profiles of agents, their ranks, and how they differ."""
+    """Show the profiles of agents side by side: their ranks, and how they differ."""
     with client_for(server, data) as client:
         shown = client.get_campaign(campaign)
         _check_against(against, shown.spec.agents)
-        show_campaign(client, shown, as_json, against, pairs=pairs)
+        show_campaign(client, shown, as_json, against)
 
 
 @app.command()
@@ -363,7 +356,7 @@ def report(
         f"episodes were played; {row['reason'] or 'the campaign goes on'}.",
         *([f"Nothing was played yet by {', '.join(idle)}."] if idle else []),
     ]
-    known = side_by_side(results, mixed=mixed)
+    known = side_by_side({result.agent: result for result in results}, mixed=mixed)
     write_comparison(known, output, f"Campaign {row['campaign']}", intro, common, against)
     if as_json:
         show_comparison(known, as_json=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -13,69 +13,66 @@ from animalcat.cli.shared.table import Column
 from animalcat.client import Client
 from animalcat.values import Campaign, Session
 
+if TYPE_CHECKING:
+    from animalcat.service.reporting.comparison import Comparison
+
 _SHOWN_AGENTS: Final = 8
 """Agents of a campaign that a list names."""
 
 
-def campaign_json(
-    client: Client, campaign: Campaign, against: str = "", *, pairs: bool = False
-) -> dict[str, Any]:
+def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict[str, Any]:
     """Return a campaign with its profiles, their comparison, and what all agents played.
 
     Args:
         client: To the server.
         campaign: The campaign.
         against: The agent with which every other one is paired; empty for none.
-        pairs: Whether every two agents are compared.
     """
     # To compare needs the server extra; to list does not.
     from animalcat.layouts.adaptive.paired import compare_each
-    from animalcat.layouts.checking.compare import Posterior
-    from animalcat.layouts.checking.side_by_side import compare_agents
-    from animalcat.layouts.fitting.estimates import profile_scales
 
-    played = [session for session in campaign.sessions if session.episodes]
-    profiles = [(session.spec.agent, client.profile(session)) for session in played]
-    posteriors = [Posterior.of_profile(agent, profile) for agent, profile in profiles]
-    compared: dict[str, Any] = {
-        "standings": [],
-        "ranking": [],
-        "differences": [],
-        "approximate": False,
-    }
-    if posteriors:
-        scales = profile_scales(profiles[0][1])
-        nodes = {agent: profile["nodes"] for agent, profile in profiles}
-        compared = compare_agents(
-            posteriors, pairs="every" if pairs else None, scales=scales, nodes=nodes
-        )
     common = client.common_outcomes(campaign.id)
     paired = compare_each(common, against) if against else {}
-    sessions = [session_row(session) for session in campaign.sessions]
-    return (
-        campaign_row(campaign)
-        | {"sessions": sessions, "profiles": dict(profiles), "common": common}
-        | compared
-        | {
-            "against": against,
-            "paired": {a: comparison.to_dict() for a, comparison in paired.items()},
-        }
-    )
+    profiles = _profiles(client, campaign)
+    known = _compared(profiles)
+    return {
+        **campaign_row(campaign),
+        "sessions": [session_row(session) for session in campaign.sessions],
+        "profiles": profiles,
+        "common": common,
+        "comparison": known and known.to_dict(),
+        "against": against,
+        "paired": {agent: one.to_dict() for agent, one in paired.items()},
+    }
 
 
-def show_campaign(
-    client: Client, campaign: Campaign, as_json: bool, against: str = "", *, pairs: bool = False
-) -> None:
+def _profiles(client: Client, campaign: Campaign) -> dict[str, dict[str, Any]]:
+    """Profiles by agent, of those that have played."""
+    return {
+        session.spec.agent: client.profile(session)
+        for session in campaign.sessions
+        if session.episodes
+    }
+
+
+def _compared(profiles: dict[str, dict[str, Any]]) -> Comparison | None:
+    """The agents side by side; None where there are not two."""
+    from animalcat.service.reporting.comparison import compare
+
+    return compare(profiles, mixed=True) if len(profiles) > 1 else None
+
+
+def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: str = "") -> None:
     """Print what `campaign_json` returns, as tables or as JSON."""
-    from animalcat.cli.shared.agent_comparison import print_comparison
+    from animalcat.cli.shared.comparing import show_comparison
     from animalcat.cli.shared.tables import INTERVAL, profile_rows
     from animalcat.layouts.adaptive.paired import compare_each
 
-    row = campaign_json(client, campaign, against, pairs=pairs)
+    row = campaign_json(client, campaign, against)
     if as_json:
         print_json(row)
         return
-    common, profiles = row["common"], list(row["profiles"].items())
+    common, profiles = row["common"], row["profiles"]
     typer.echo(
         f"{row['campaign']} on {row['battery']}, {row['layout']}: {row['episodes']} of "
         f"{row['budget']} episodes; {row['reason'] or 'it goes on'}"
@@ -108,12 +105,12 @@ def show_campaign(
             "An e-value is by what bets that two agents differ have multiplied their stake; "
             "20 tells them apart."
         )
-    rows = [{"agent": agent, **row} for agent, profile in profiles for row in profile_rows(profile)]
-    rows.sort(key=lambda row: list(profiles[0][1]["nodes"]).index(row["capability"]))
-    if rows:
-        columns = ["capability", "agent", "estimate", INTERVAL]
-        print_rows(rows, columns, as_json=False, title="Profiles")
-    print_comparison(row, title="Differences")
+    if (known := _compared(profiles)) is not None:
+        show_comparison(known, as_json=False)
+        return
+    for agent, profile in profiles.items():
+        columns = ["capability", "estimate", INTERVAL]
+        print_rows(profile_rows(profile), columns, as_json=False, title=agent)
 
 
 def agents_words(agents: Sequence[str]) -> str:

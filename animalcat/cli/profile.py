@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
 from animalcat.cli.shared.exports import print_export
 from animalcat.cli.shared.logs import logs_of
-from animalcat.cli.shared.output import fail, print_json, remark, status, wrote
+from animalcat.cli.shared.output import print_json, remark, status, wrote
 from animalcat.cli.shared.remote import (
     AllowPlugin,
     AsJson,
@@ -122,94 +122,32 @@ def plot(
             "densities",
             "trajectory",
             "characteristic",
-            "grid",
             "reliability",
-            "coverage",
             "graph",
             "comparison",
-            "population",
-            "profiles",
-            "heat",
-            "brier",
-            "generality",
-            "categories",
-            "radar",
         ],
         typer.Option(
-            help="What to draw. The first eight are of one agent; comparison, population, "
-            "profiles, heat and generality are of several; brier, categories and radar of one or "
-            "more. Profiles alone, without draws and episodes, give forest, comparison, "
-            "population, profiles and heat."
+            help="What to draw: one agent, or by comparison several. Profiles alone, without draws "
+            "and episodes, give forest and comparison."
         ),
     ] = "forest",
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="FILE", help="The picture: .svg, .png or .pdf."),
     ] = Path("profile.svg"),
-    demand: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A demand of the grid. Give it twice.",
-            show_default="the first two that vary",
-        ),
-    ] = None,
     agent: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME", help="Draw this agent. Repeat it for several.", show_default="all"
         ),
     ] = None,
-    x: Annotated[
-        str,
-        typer.Option(
-            "--x",
-            metavar="NODE",
-            help="For population: what goes to the right.",
-            show_default="the first capability",
-        ),
-    ] = "",
-    y: Annotated[
-        str,
-        typer.Option(
-            "--y",
-            metavar="NODE",
-            help="For population: what goes up.",
-            show_default="the second capability",
-        ),
-    ] = "",
-    colour: Annotated[
-        str,
-        typer.Option(
-            metavar="NODE",
-            help="For population: what sets the colour of a point: a node, or success for the "
-            "share of success.",
-            show_default="the layout's noise",
-        ),
-    ] = "",
-    size: Annotated[
-        str,
-        typer.Option(
-            metavar="NODE",
-            help="For population: what sets the size of a point, in the same way.",
-            show_default="success",
-        ),
-    ] = "",
     server: Server = None,
     data: Data = None,
 ) -> None:
-    """Draw a profile, or many, as a picture."""
+    """Draw a profile, or several side by side, as a picture."""
     from animalcat.cli.shared.pictures import draw_profiles
 
-    places = {"x": x, "y": y, "colour": colour, "size": size}
-    options: dict[str, Any] = {key: node for key, node in places.items() if node}
-    if options and kind != "population":
-        fail(f"--{next(iter(options))} goes with --kind population")
-    if demand and kind != "grid":
-        fail("--demand goes with --kind grid")
-    if demand:
-        options["demands"] = demand
-    draw_profiles(sessions, kind, output, options, agents=agent or [], server=server, data=data)
+    draw_profiles(sessions, kind, output, agents=agent or [], server=server, data=data)
 
 
 @app.command()
@@ -217,9 +155,10 @@ def compare(
     sessions: Annotated[
         list[str],
         typer.Argument(
-            metavar="SESSION|FILE.nc|LOG.eval|reference:AGENT...",
+            metavar="SESSION|FILE|LOG.eval|reference:AGENT...",
             help="Ids of two or more sessions, files that `profile export --format netcdf` wrote, "
-            "logs of adaptive tasks of inspect_ai, or agents whose profiles are shipped: "
+            "files of profiles (.json), logs of adaptive tasks of inspect_ai, or agents whose "
+            "profiles are shipped: "
             "reference:scout on the battery of the first, reference:scout@basics on another.",
         ),
     ],
@@ -238,24 +177,16 @@ def compare(
             "same in all.",
         ),
     ] = False,
-    pairs: Annotated[
-        bool,
-        typer.Option(
-            "--pairs",
-            help="Compare every two agents too: tables, JSON and page get all differences, all "
-            "ranks and who passed what. Of many agents that takes long. Two agents are always "
-            "compared.",
-        ),
-    ] = False,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare agents, from the draws of their posteriors.
 
-    For each node it is said who has most and least, which agents cannot be told apart, and which
-    two differ most, with probabilities and 90 % intervals. What was different when they were
-    measured is said. Different layouts, backends or observations are compared only with --mixed.
+    For each node it is said how the agents rank, which cannot be told apart, and how much more the
+    first of them has than each other, with probabilities and 90 % intervals. What was different
+    when they were measured is said. Different layouts, backends or observations are compared only
+    with --mixed.
     """
     from animalcat.cli.shared.comparing import (
         read_measured,
@@ -265,14 +196,12 @@ def compare(
     )
     from animalcat.layouts.explaining.wording import few_of
 
-    played = pairs or len(sessions) == 2
-    known = side_by_side(
-        read_measured(sessions, server, data, played=played, whole=output is not None), mixed=mixed
-    )
+    measured = read_measured(sessions, server, data, whole=len(sessions) == 2)
+    known = side_by_side(measured, mixed=mixed)
     if output is not None:
-        title = f"Comparison of {few_of(list(known.results))}"
-        write_comparison(known, output, title, known.sentences(pairs=pairs), pairs=pairs)
-    show_comparison(known, as_json=as_json, pairs=pairs)
+        title = f"Comparison of {few_of(list(known.profiles))}"
+        write_comparison(known, output, title, known.notes()[-1:] if known.same_arenas else ())
+    show_comparison(known, as_json=as_json)
 
 
 @app.command()

@@ -2,17 +2,17 @@
 
 `local` and `connect` give a `Lab`, and `Arena` makes arenas; animalcat has these names too, with
 `Result` and `measure`. The others are what a lab gives back: a `LabBattery`; a `Running`
-measurement; of a result its `Profile`, `Pictures`, `Reanalysis`, a `Comparison`, and `Episodes`, of
-which each `LabEpisode` has an `Explanation` and a `Video`; a `ResultList` of several sessions, and
-a `CampaignResult` of several agents.
+measurement; of a result its `Profile`, `Pictures`, `Reanalysis` and `Episodes`, of which each
+`LabEpisode` has an `Explanation` and a `Video`; a `ResultList` of several sessions, and a
+`CampaignResult` of several agents.
 
 `lab` has `local` and `connect`. `arena` makes arenas and `batteries` batteries of them, on which
 `battery_report` reports; `agents` reads what an agent may be given as. `result` is what a session
 found out, with its `profile`, `episodes` and `pictures`; `campaigns` are of several agents,
-`comparison` puts several side by side, which `drawn` reads, and `forecast` predicts a battery.
-`recordings`, `path` and `received` read what they need from the server. `progress` shows how far a
-session is, and `running` is one that goes on in the background. `within` measures in this process,
-without a server; and `policies` makes agents of what was trained.
+`drawn` reads what a comparison needs, and `forecast` predicts a battery. `recordings`, `path` and
+`received` read what they need from the server. `progress` shows how far a session is, and `running`
+is one that goes on in the background. `within` measures in this process, without a server; and
+`policies` makes agents of what was trained.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from animalcat.lab.arena import Arena
     from animalcat.lab.batteries import LabBattery
     from animalcat.lab.campaigns import CampaignResult
-    from animalcat.lab.comparison import Comparison
     from animalcat.lab.episodes import Episodes, Explanation, LabEpisode, Video
     from animalcat.lab.lab import Lab, connect, local
     from animalcat.lab.pictures import Pictures
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Arena",
     "CampaignResult",
-    "Comparison",
     "Episodes",
     "Explanation",
     "Lab",
@@ -55,7 +53,6 @@ __all__ = [
 _HOME = {
     "Arena": "arena",
     "CampaignResult": "campaigns",
-    "Comparison": "comparison",
     "Episodes": "episodes",
     "Explanation": "episodes",
     "Lab": "lab",

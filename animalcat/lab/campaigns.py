@@ -18,7 +18,7 @@ from animalcat.values import Campaign
 if TYPE_CHECKING:
     from animalcat.apart import Bounds
     from animalcat.client import AsyncClient, Client
-    from animalcat.lab.comparison import Comparison
+    from animalcat.service.reporting.comparison import Comparison
 
 _LOOK_SECONDS: Final = 0.5
 """How often it is looked how far the campaign is."""

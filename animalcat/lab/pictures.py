@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,22 +40,9 @@ class Pictures:
         """Success by each demand, as predicted and as seen."""
         return self._draw("characteristic", self._fit(), ax=ax)
 
-    def grid(self, demands: Sequence[str] = (), ax: Any = None) -> Any:
-        """Success by two demands.
-
-        Args:
-            demands: Two of them; none for the first two that vary.
-            ax: Where; None for a new figure.
-        """
-        return self._draw("grid", self._fit(), demands, ax=ax)
-
     def reliability(self, ax: Any = None) -> Any:
         """Whether predictions came true, as they were made before each episode."""
         return self._draw("reliability", self._fit(), ax=ax)
-
-    def coverage(self, ax: Any = None) -> Any:
-        """Which demands were met, and with what outcome."""
-        return self._draw("coverage", self._fit(), ax=ax)
 
     def graph(self, ax: Any = None) -> Any:
         """The layout as a graph, with what is known of every node."""

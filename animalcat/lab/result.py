@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from animalcat.client import Client
-    from animalcat.lab.comparison import Comparison
     from animalcat.lab.drawn import DrawnResults
     from animalcat.lab.pictures import Pictures
     from animalcat.plots.results import Results
+    from animalcat.service.reporting.comparison import Comparison
 
 FORMATS: Final[Mapping[str, str]] = {
     ".json": "json",
@@ -161,7 +161,8 @@ class Result:
         Raises:
             AnimalcatError: They cannot be compared.
         """
-        from animalcat.lab.comparison import compare
+        from animalcat.plots.given import numbered
+        from animalcat.service.reporting.comparison import MixedError, compare
 
         for other in others:
             if not isinstance(other, Result):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -172,7 +173,14 @@ class Result:
                 )
         results = [self, *others]
         played = len(results) == 2  # of more, nobody is told who passed what
-        return compare([result.drawn(played=played) for result in results], mixed=mixed)
+        drawn = [result.drawn(played=played) for result in results]
+        named = dict(zip(numbered([one.agent for one in drawn]), drawn, strict=True))
+        try:
+            return compare(named, mixed=mixed)
+        except MixedError as error:
+            raise AnimalcatError(f"{error} Say mixed=True to compare them all the same.") from None
+        except ValueError as error:
+            raise AnimalcatError(str(error)) from None
 
     def predict(self, battery: Any = None, *, top: int = 5) -> pd.DataFrame:
         """How likely the agent passes each arena of a battery.

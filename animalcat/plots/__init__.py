@@ -16,50 +16,30 @@ legend of the whole.
 
 `posterior` draws what is known of one agent: `forest`, `densities`, `trajectory`, and `graph` puts
 it into the layout's graph, or draws a layout alone. `prediction` holds predictions against
-outcomes: `characteristic`, `grid`, `reliability`, `coverage`. `agents` draws several agents:
-`comparison`, `population`, `profiles`, `heat`, `brier`, `generality`, `categories`, `radar`,
+outcomes: `characteristic`, `reliability`. `agents` draws several agents: `comparison`, and
 `assessors`. `results` reads an exported posterior, `given` finds what is drawn in what was given,
-`readings` says how nodes are read, and `style` is what all pictures share; `inline` puts them into
-pages. The extra `learner` brings what they need. The commands are `animalcat profile plot` and, for
-`assessors`, `animalcat layout assess`.
+`readings` says how nodes are read, and `style` is what all pictures share. The extra `learner`
+brings what they need. The commands are `animalcat profile plot` and, for `assessors`, `animalcat
+layout assess`.
 """
 
 from animalcat.installing import needing
 
 with needing("animalcat.plots", "learner"):
-    from animalcat.plots.agents import (
-        assessors,
-        brier,
-        categories,
-        comparison,
-        generality,
-        heat,
-        population,
-        profiles,
-        radar,
-    )
+    from animalcat.plots.agents import assessors, comparison
     from animalcat.plots.graph import graph
     from animalcat.plots.posterior import densities, forest, trajectory
-    from animalcat.plots.prediction import characteristic, coverage, grid, reliability
+    from animalcat.plots.prediction import characteristic, reliability
     from animalcat.plots.results import read_results
     from animalcat.plots.style import save
 
 __all__ = [
     "assessors",
-    "brier",
-    "categories",
     "characteristic",
     "comparison",
-    "coverage",
     "densities",
     "forest",
-    "generality",
     "graph",
-    "grid",
-    "heat",
-    "population",
-    "profiles",
-    "radar",
     "read_results",
     "reliability",
     "save",

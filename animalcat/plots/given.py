@@ -200,14 +200,6 @@ def insist_list(names: object, argument: str, call: str) -> None:
         raise TypeError(f"{call}: {argument} is {names!r}; give a list, as {argument}=[{names!r}]")
 
 
-def share_passed(profile: Json) -> float:
-    """Share of episodes or of outcomes that an agent passed; NaN where the profile has none."""
-    told: Json = profile.get("provenance") or profile
-    count = told.get("episodes") or told.get("instances") or 0
-    passed = told.get("successes")
-    return float(passed) / count if count and passed is not None else float("nan")
-
-
 def numbered(agents: Sequence[str]) -> list[str]:
     """Names of agents, of which those that are there several times have a number each."""
     total, seen = Counter(agents), Counter[str]()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,16 +15,11 @@ from animalcat.layouts.checking.scores import murphy, reliability_curve
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.model.likelihood import trials_of
-from animalcat.layouts.model.nodes import Feature
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.layouts.model.tables import guess
 from animalcat.plots.given import Subject, fitted_of, insist_list, table_of, title_of
 from animalcat.plots.style import (
-    BAD,
-    DARK,
-    GOOD,
     INK,
-    LIGHT,
     MAIN,
     PAPER,
     PRIOR,
@@ -50,8 +44,6 @@ _DRAWS: Final = 500
 """Draws that curves and bands are made of."""
 MOST_AVERAGED: Final = 2000
 """Most episodes over which predictions are averaged: beyond, some at even distances."""
-MOST_POINTS: Final = 500
-"""Most episodes that are drawn one by one: beyond, some at even distances."""
 _BINS: Final = 6
 _FEW: Final = 8
 """A demand with at most so many values is shown value by value."""
@@ -154,110 +146,6 @@ def main_demands(fitted: FitResult) -> list[str]:
             means.append(float(evaluator.probability(draws, changed).mean()))
         swing[name] = max(means) - min(means)
     return sorted(swing, key=lambda name: -swing[name])
-
-
-def grid(
-    what: Subject,
-    demands: Sequence[str] = (),
-    *,
-    ax: Any = None,
-    parts: Sequence[GridPart] = ("predicted", "seen"),
-) -> Figure:
-    """Draw success on a grid of two demands: what is predicted, and what was seen with counts.
-
-    Args:
-        what: A fit, a learner, or results, with the outcomes.
-        demands: Two features of the layout; by default its first two that vary.
-        ax: An axis for each part to draw on; by default a new figure has them.
-        parts: Which of the two grids are drawn.
-
-    Returns:
-        The figure that was drawn on.
-
-    Raises:
-        TypeError: There are no draws.
-        ValueError: There are no outcomes, or there are no two such demands.
-    """
-    insist_list(demands, "demands", "grid")
-    fitted = fitted_of(what, "grid")
-    data, outcomes = _played(fitted)
-    layout = fitted.layout
-    names = list(demands) or [
-        name
-        for name, column in zip(layout.feature_names, data.features.T, strict=True)
-        if len(np.unique(column)) > 1
-    ]
-    if len(names) < 2 or any(name not in layout.feature_names for name in names[:2]):
-        raise ValueError(
-            f"a grid takes two demands that vary; the layout has {', '.join(layout.feature_names)}"
-        )
-    at = [layout.feature_names.index(name) for name in names[:2]]
-    cells = [_cells(data.features[:, k]) for k in at]
-    drawn = panels(ax, "grid", len(parts), 2, 3.9, 3.4)
-    shaded: Any = None
-    for panel, part in zip(drawn.axes, parts, strict=True):
-        if part == "predicted":
-            share = _predicted(fitted, data.features, at, cells)
-            form = "{:.2f}" if _scored(layout) else "{:.0%}"
-            words: Any = np.array([[form.format(value) for value in row] for row in share])
-        else:
-            share, words = _seen(cells, outcomes, scores=_scored(layout))
-        corners = [np.arange(len(side.middles) + 1) - 0.5 for side in cells]
-        shaded = panel.pcolormesh(
-            *corners, share.T, vmin=0, vmax=1, cmap="cividis", edgecolors=PAPER, lw=0.8
-        )
-        for (i, j), value in np.ndenumerate(share):
-            if np.isfinite(value):
-                ink = LIGHT if value < 0.55 else DARK
-                panel.text(i, j, words[i, j], ha="center", va="center", fontsize=7, color=ink)
-        for axis, side, k in zip((panel.xaxis, panel.yaxis), cells, at, strict=False):
-            feature = layout.features[k]
-            axis.set_ticks(range(len(side.names)), side.names, fontsize=7)
-            axis.set_label_text(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
-        panel.set_title(part, fontsize=9, color=INK)
-        tidy(panel)
-    if len(parts) > 1:
-        drawn.figure.colorbar(
-            shaded,
-            ax=drawn.axes,
-            label="score" if _scored(layout) else "probability of success",
-            shrink=0.85,
-        )
-    drawn.entitle(*title_of(what))
-    return drawn.figure
-
-
-def _predicted(
-    fitted: FitResult, features: Floats, at: Sequence[int], cells: Sequence[_Cells]
-) -> Floats:
-    """Mean prediction of what was played, with two demands changed to those of each cell."""
-    evaluator, draws = Evaluator(fitted.layout), _thinned(fitted)
-    share = np.empty(tuple(len(side.middles) for side in cells))
-    for i, first in enumerate(cells[0].middles):
-        for j, second in enumerate(cells[1].middles):
-            changed = features[_spread(len(features), MOST_AVERAGED)].copy()
-            changed[:, at[0]], changed[:, at[1]] = first, second
-            share[i, j] = evaluator.probability(draws, changed).mean()
-    return share
-
-
-def _seen(cells: Sequence[_Cells], outcomes: Floats, *, scores: bool) -> tuple[Floats, Any]:
-    """Share of success or mean score in each cell, NaN where nothing was played, and its words."""
-    shape = tuple(len(side.middles) for side in cells)
-    counts, passed = np.zeros(shape), np.zeros(shape)
-    places = tuple(side.which for side in cells)
-    np.add.at(counts, places, 1.0)
-    np.add.at(passed, places, outcomes)
-    share = np.divide(passed, counts, out=np.full(shape, np.nan), where=counts > 0)
-    form = "{:.2f} in {:.0f}" if scores else "{:.0f} of {:.0f}"
-    told = share if scores else passed
-    words = np.array(
-        [
-            [form.format(won, of) for won, of in zip(*rows, strict=True)]
-            for rows in zip(told, counts, strict=True)
-        ]
-    )
-    return share, words
 
 
 def with_observed(table: pd.DataFrame, fitted: FitResult) -> pd.DataFrame:
@@ -367,77 +255,6 @@ def reliability(what: Subject, ax: Any = None) -> Figure:
     return drawn.figure
 
 
-def coverage(
-    what: Subject, demands: Sequence[str] = (), *, ax: Any = None, key: bool = True
-) -> Figure:
-    """Draw which values of each demand were played, on the range that the layout allows.
-
-    Of more than 500 episodes, so many at even distances are drawn, and the picture says so.
-
-    Args:
-        what: A fit, a learner, or results, with the outcomes.
-        demands: Names of the demands to draw; all by default.
-        ax: An axis for each demand to draw on; by default a new figure has them.
-        key: Whether the picture says what its parts are.
-
-    Returns:
-        The figure that was drawn on.
-
-    Raises:
-        TypeError: There are no draws.
-        ValueError: There are no outcomes, the layout's first outcome is no success and no score,
-            or there is no such demand.
-    """
-    fitted = fitted_of(what, "coverage")
-    data, outcomes = _played(fitted)
-    layout = fitted.layout
-    chosen = _columns(layout, demands, "coverage")
-    size = (6.4 if key else 3.4, 1.0 * key + 0.8 * len(chosen) + 0.35 * (not key))
-    drawn = canvas(ax, "coverage", size, rows=len(chosen))
-    shown = _spread(len(outcomes), MOST_POINTS)
-    outcomes = outcomes[shown]
-    jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(outcomes))
-    for panel, k in zip(drawn.axes, chosen, strict=True):
-        feature = layout.features[k]
-        values = data.features[:, k]
-        low = feature.low if np.isfinite(feature.low) else float(values.min())
-        high = feature.high if np.isfinite(feature.high) else float(values.max())
-        values = values[shown]
-        if _scored(layout):
-            panel.plot(values, outcomes, "o", color=MAIN, ms=4, alpha=0.6)
-            _range(panel, low, high, (-0.08, 1.08), ("score 0", "score 1"), feature)
-            continue
-        for won, colour, marker, name in ((1, GOOD, "o", "passed"), (0, BAD, "x", "failed")):
-            rows = outcomes == won
-            panel.plot(
-                values[rows], won + jitter[rows], marker, color=colour, ms=5, alpha=0.75, label=name
-            )
-        _range(panel, low, high, (-0.6, 1.6), ("failed", "passed"), feature)
-    if key:
-        drawn.below(
-            "each axis is the range that the layout allows"
-            f"{some_of(fitted, MOST_POINTS, '; drawn are ')}"
-        )
-    drawn.entitle(*title_of(what))
-    return drawn.figure
-
-
-def _range(
-    axes: Any,
-    low: float,
-    high: float,
-    tall: tuple[float, float],
-    ends: tuple[str, str],
-    feature: Feature,
-) -> None:
-    """Label the range of a demand, with outcomes of 0 and 1 at the side."""
-    pad = 0.03 * (high - low or 1.0)
-    axes.set(xlim=(low - pad, high + pad), ylim=tall, yticks=[0, 1])
-    axes.set_yticklabels(ends, fontsize=8)
-    axes.set_title(plain(with_unit(feature.name, feature.unit)), fontsize=9, loc="left")
-    tidy(axes)
-
-
 def _columns(layout: Layout, demands: Sequence[str], call: str) -> list[int]:
     """Columns of the demands that are asked for."""
     insist_list(demands, "demands", call)
@@ -453,18 +270,6 @@ def _columns(layout: Layout, demands: Sequence[str], call: str) -> list[int]:
 def _spread(count: int, most: int) -> slice | npt.NDArray[np.int64]:
     """Rows at even distances, all if there are no more than `most`."""
     return slice(None) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
-
-
-def some_of(fitted: FitResult, most: int, before: str) -> str:
-    """How many of a fit's episodes are shown, in words; empty if all are.
-
-    Args:
-        fitted: The fit.
-        most: How many are shown at most.
-        before: What goes before it.
-    """
-    count = 0 if fitted.data is None else int(np.isfinite(_firsts(fitted.data)).sum())
-    return f"{before}{most} of {count} episodes" if count > most else ""
 
 
 def _firsts(data: FitData) -> Floats:
@@ -505,31 +310,6 @@ def _places(values: Floats) -> Any:
 
 def _distinct(values: Floats) -> Any:
     return np.unique(values)
-
-
-def _even(low: float, high: float) -> Floats:
-    return np.linspace(low, high, _BINS + 1)
-
-
-class _Cells(NamedTuple):
-    """One side of a grid: the middle and the name of each cell, and where each episode belongs."""
-
-    middles: Any
-    names: list[str]
-    which: Any
-
-
-def _cells(values: Floats) -> _Cells:
-    """Cells for few values one by one, else six of equal width."""
-    there: Any = _distinct(values)
-    if len(there) <= _FEW:
-        names = [f"{value:g}".replace("-", "−") for value in there]
-        return _Cells(there, names, np.searchsorted(there, values))
-    edges: Any = _even(float(there[0]), float(there[-1]))
-    digits = 0 if edges[-1] - edges[0] > 3 * _BINS else 1
-    names = [f"{a:.{digits}f}–{b:.{digits}f}" for a, b in pairwise(edges)]
-    which = np.clip(np.searchsorted(edges, values, "right") - 1, 0, _BINS - 1)
-    return _Cells((edges[1:] + edges[:-1]) / 2, names, which)
 
 
 def _bins(values: Floats) -> list[tuple[float, Any]]:

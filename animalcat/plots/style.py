@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import warnings
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -25,9 +27,6 @@ PRIOR: Final = "#c3cad1"
 MAIN: Final = "#0b6e99"
 PAPER: Final = "#fefefe"
 """Inside of markers: the colour of the page."""
-LIGHT: Final = "#ffffff"
-DARK: Final = "#010101"
-"""Ink on shaded cells, which are the same on every page."""
 GOOD: Final = "#1b8a5a"
 BAD: Final = "#c8553d"
 AGENTS: Final = ("#0b6e99", "#d17a00", "#1b8a5a", "#b0457b", "#6a5acd", "#7a7a2a", "#22303c")
@@ -99,7 +98,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def canvas(
     given: Any, call: str, size: tuple[float, float], rows: int = 1, columns: int = 1,
-    count: int | None = None, projection: str | None = None,
+    count: int | None = None,
 ) -> Canvas:  # fmt: skip
     """The panels that a picture is drawn on.
 
@@ -110,17 +109,15 @@ def canvas(
         rows: Its rows of panels.
         columns: Its columns of panels.
         count: Number of panels; by default all of them.
-        projection: Of the panels, as matplotlib calls it.
 
     Raises:
         TypeError: What was given are no axes.
-        ValueError: Their number or projection differs.
+        ValueError: Their number differs.
     """
     count = rows * columns if count is None else count
     if given is None:
         figure: Any = new_figure(*size)
-        places = range(1, count + 1)
-        made = [figure.add_subplot(rows, columns, k, projection=projection) for k in places]
+        made = [figure.add_subplot(rows, columns, k) for k in range(1, count + 1)]
         return Canvas(figure, made, own=True)
     each: list[Any] = list(np.ravel(np.array(given, dtype=object)))
     subplots = "figure, ax = plt.subplots(" + (f"{rows}, {columns}" if count > 1 else "") + ")"
@@ -130,12 +127,6 @@ def canvas(
             raise TypeError(
                 f"{call}: ax is {of_kind(one)}, not Axes of matplotlib; make them by {subplots}"
                 + several * hasattr(one, "to_frame")
-            )
-        found: Any = one
-        if projection and found.name != projection:
-            raise ValueError(
-                f"{call}: ax has the projection {found.name!r}; make it by "
-                f'figure.add_subplot(projection="{projection}")'
             )
     if len(each) != count:
         raise ValueError(
@@ -244,3 +235,19 @@ def save_bytes(figure: Figure, ending: str, about: str = "") -> bytes:
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # of names in any script
         drawn.savefig(buffer, format=form[1:], dpi=130, metadata=notes.get(form))
     return buffer.getvalue()
+
+
+def embedded(figure: Figure, alt: str) -> str:
+    """A figure as an image inside a page, which loads nothing from elsewhere.
+
+    Args:
+        figure: The figure.
+        alt: What it shows, in a sentence, for those who do not see it.
+    """
+    drawn: Any = figure
+    data = b64encode(save_bytes(figure, ".svg")).decode()
+    wide = drawn.get_figwidth() * 6  # at 96 points an inch, where a page has 16 a line
+    return (
+        f'<img src="data:image/svg+xml;base64,{data}" style="width:{wide:.1f}rem" '
+        f'alt="{escape(alt, quote=True)}">'
+    )

@@ -3,9 +3,7 @@
 `checks` compares what was seen with what the posterior expects; `calibration` tests whether
 intervals cover as often as they claim. `predict`, `scores` and `baselines` measure held-out
 predictions against those of simpler methods, and `forecast` predicts what was not played. `loo`
-compares layouts, `compare` agents, which `side_by_side` says in tables, and `walking` follows the
-checkpoints of one agent. `screening`
-finds which demands are informative, `population` is a model of many agents, `assess` puts a layout
-beside simpler methods on one table, and `reanalysis` estimates success on the whole battery by
-propensity weighting.
+compares layouts, and `compare` agents. `screening` finds which demands are informative,
+`population` is a model of many agents, `assess` puts a layout beside simpler methods on one table,
+and `reanalysis` estimates success on the whole battery by propensity weighting.
 """

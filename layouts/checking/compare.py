@@ -1,12 +1,11 @@
-"""Comparing agents that were measured with one layout: differences, rankings, trajectories."""
+"""Compares agents that were measured with one layout: ranks, groups, and differences."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +14,9 @@ from animalcat.layouts.explaining.wording import Scale, plain_scale
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.inference.summary import HDI_SHARE, even_hdi, hdi
+from animalcat.layouts.inference.summary import HDI_SHARE, even_hdi
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeWords
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Scales: TypeAlias = Mapping[str, Scale]
@@ -28,10 +24,10 @@ Scales: TypeAlias = Mapping[str, Scale]
 
 TOLD_APART: Final = 0.95
 """Probability of the larger value from which on two agents are told apart by a node."""
+FEW: Final = 24
+"""Agents up to which each has a row and a name of its own; of more, the first and the last."""
 _DRAWS: Final = 4000
 """Number of draws on which comparisons are made."""
-_PAIRS: Final = 64
-"""Pairs that are compared at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +76,7 @@ class Posterior:
         """
         try:
             digest, nodes = str(profile["layout"]["digest"]), dict(profile["nodes"])
-            columns = [_standing_for(node, rng(0, key, 0)) for key, node in nodes.items()]
+            columns = [_drawn_for(node, rng(0, key, 0)) for key, node in nodes.items()]
             units = tuple(str(node["unit"]) for node in nodes.values())
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{name}: no profile: {error!r}") from None
@@ -143,339 +139,155 @@ class NodeDifference:
     words: NodeWords
 
 
-def node_differences(
-    first: Posterior, second: Posterior, seed: int = 0, scales: Scales | None = None
-) -> list[NodeDifference]:
-    """Compare two agents, measured independently, node by node.
-
-    Args:
-        first: One agent.
-        second: The other, whose values are taken from those of the first.
-        seed: Seed of the pairing of draws.
-        scales: How nodes are read, by name; of those that are not there the unit alone is known.
-
-    Raises:
-        ValueError: They were measured with different layouts.
-    """
-    return list(every_difference((first, second), seed, scales))
-
-
-def every_difference(
-    posteriors: Sequence[Posterior], seed: int = 0, scales: Scales | None = None
-) -> Iterator[NodeDifference]:
-    """Compare every two agents, measured independently, node by node.
-
-    It takes time and room by the square of the number of agents.
-
-    Args:
-        posteriors: One an agent, at least one.
-        seed: Seed of the pairing of draws.
-        scales: As for `node_differences`.
-
-    Raises:
-        ValueError: They were measured with different layouts.
-    """
-    _insist_one_layout(posteriors)
-    for k, first in enumerate(posteriors[:-1]):
-        pairs = [(first, other) for other in posteriors[k + 1 :]]
-        yield from _differences(pairs, seed, scales)
-
-
-def differences_from(
-    first: Posterior, others: Sequence[Posterior], seed: int = 0, scales: Scales | None = None
-) -> Iterator[NodeDifference]:
-    """Compare agents, measured independently, with the same one, node by node.
-
-    Args:
-        first: The agent whose values are taken from those of the others.
-        others: The others.
-        seed: Seed of the pairing of draws.
-        scales: As for `node_differences`.
-
-    Raises:
-        ValueError: They were measured with different layouts.
-    """
-    _insist_one_layout((first, *others))
-    return _differences([(other, first) for other in others], seed, scales)
-
-
-def _differences(
-    pairs: Sequence[tuple[Posterior, Posterior]], seed: int, scales: Scales | None
-) -> Iterator[NodeDifference]:
-    """The differences of pairs in all nodes, some pairs at a time."""
-    for begin in range(0, len(pairs), _PAIRS):
-        some = pairs[begin : begin + _PAIRS]
-        nodes = some[0][0].nodes
-        given = [(_paired(first, seed, 0), _paired(second, seed, 1)) for first, second in some]
-        ends: list[Floats] = []
-        means: list[Floats] = []
-        words: list[Floats] = []
-        for i, unit in enumerate(some[0][0].units):
-            scale = _read(nodes[i], unit, scales)
-            a, b = (np.stack([one[side][:, i] for one in given]) for side in (0, 1))
-            ends.append(even_hdi(np.sort(a - b, axis=1)))
-            apart = scale.converted(a) - scale.converted(b)
-            means.append(apart.mean(axis=1))
-            words.append(even_hdi(np.sort(apart, axis=1)))
-        for k, (first, second) in enumerate(some):
-            for i, (node, unit) in enumerate(zip(nodes, first.units, strict=True)):
-                said = _read(node, unit, scales).difference_words(
-                    float(means[i][k]), *words[i][k].tolist()
-                )
-                low, high = ends[i][k].tolist()
-                mean = float(first.means[i] - second.means[i])
-                more = superiority(first.ordered[i], second.ordered[i])
-                yield NodeDifference(
-                    first.name, second.name, node, unit, mean, (low, high), more, said
-                )
-
-
 @dataclass(frozen=True, slots=True)
-class Rank:
-    """One agent's rank among several; rank 1 has the largest value.
-
-    Attributes:
-        name: The agent.
-        mean: Posterior mean of the node.
-        rank: Expected rank.
-        interval: 90 % interval of the rank.
-        most: Probability of rank 1.
-        least: Probability of the last rank.
-        probabilities: Probabilities of rank 1, 2, ...; empty where they were not asked for.
-    """
-
-    name: str
-    mean: float
-    rank: float
-    interval: tuple[int, int]
-    most: float
-    least: float
-    probabilities: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Agents that cannot be told apart from the first of them by one node.
-
-    Attributes:
-        agents: Their names, in order of rank.
-        above: Probability that the first has a larger value than the first of the next cluster;
-            None for the last cluster.
-    """
-
-    agents: tuple[str, ...]
-    above: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where agents stand by one node.
+class AgentStanding:
+    """Where one agent stands by one node.
 
     Attributes:
         node: The node.
         unit: Its unit.
-        ranks: The agents in order of rank, the largest value first.
-        clusters: The same agents as they can be told apart.
-        apart: The two that are told apart most clearly: those with the widest gap between their
-            90 % intervals, or the least overlap. None of one agent alone.
+        agent: The agent.
+        mean: Posterior mean.
+        hdi: 90 % highest-density interval.
+        words: The estimate and its interval, in the unit in which the node is read.
+        rank: Expected rank; the agent of rank 1 has the largest value.
+        ranks: 90 % interval of the rank.
+        most: Probability of rank 1.
+        group: Number of the group of agents that are not told apart from the group's first, which
+            has less than the first of the group above with a probability of `TOLD_APART` at least.
+        behind: By how much the agent that stands first has more; None of that agent itself.
+        rising: Whether a larger value is more ability.
     """
 
     node: str
     unit: str
-    ranks: tuple[Rank, ...]
-    clusters: tuple[Cluster, ...]
-    apart: NodeDifference | None
+    agent: str
+    mean: float
+    hdi: tuple[float, float]
+    words: NodeWords
+    rank: float
+    ranks: tuple[int, int]
+    most: float
+    group: int
+    behind: NodeDifference | None
+    rising: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to JSON values."""
+        row = {**asdict(self), "words": self.words._asdict()}
+        if self.behind is not None:
+            row["behind"] = {**asdict(self.behind), "words": self.behind.words._asdict()}
+        return row
+
+    def cells(self) -> dict[str, str]:
+        """The cells of a table for people, by column."""
+        behind = self.behind
+        return {
+            "node": self.node,
+            "agent": self.agent,
+            "estimate": self.words.estimate,
+            "90 %": self.words.interval,
+            "rank": f"{self.rank:.1f} ({self.ranks[0]} to {self.ranks[1]})",
+            "P(most)": f"{self.most:.2f}",
+            "group": str(self.group),
+            "first has more by": "–" if behind is None else behind.words.estimate,
+            "90 % of that": "–" if behind is None else behind.words.interval,
+            "P(more)": "–" if behind is None else f"{behind.more:.2f}",
+        }
 
 
-def standings(
+def compare_agents(
     posteriors: Sequence[Posterior],
     seed: int = 0,
-    scales: Scales | None = None,
     *,
-    every_rank: bool = False,
-) -> list[Standing]:
-    """Say of every node where agents stand: ranks, and who can be told apart.
+    scales: Scales | None = None,
+    nodes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[AgentStanding]:
+    """Say of every node where agents stand, and how far each is behind the first.
 
-    An agent begins a new cluster if the first of the cluster above has the larger value with a
-    probability of `TOLD_APART` at least. Agents come in order of their expected ranks. No two
-    agents are compared but with the first of a cluster, so that this takes time by the number of
-    agents, and not by its square.
+    Agents come in order of their expected ranks. No two are compared but with the first of all and
+    of a group, so that this takes time by the number of agents, and not by its square.
 
     Args:
         posteriors: One an agent, at least one.
         seed: Seed of the pairing of draws.
-        scales: As for `node_differences`.
-        every_rank: Whether the probability of every rank is wanted, which takes room by the square
-            of the number of agents.
+        scales: How the values of nodes are read, by name; of those that are not there the unit
+            alone is known.
+        nodes: The nodes of each agent's profile, as JSON, by agent. What these do not know is not
+            said.
 
     Raises:
         ValueError: No posterior is given, or the layouts differ.
     """
     _insist_one_layout(posteriors)
-    rows = [_pairing(p, seed, k) for k, p in enumerate(posteriors)]
-    found: list[Standing] = []
+    rows = [_pairing(posterior, seed, k) for k, posterior in enumerate(posteriors)]
+    found: list[AgentStanding] = []
     for i, (node, unit) in enumerate(zip(posteriors[0].nodes, posteriors[0].units, strict=True)):
-        ranks = _ranked(posteriors, rows, i, every=every_rank)
-        own = {posterior.name: posterior for posterior in posteriors}
-        ordered = [own[rank.name] for rank in ranks]
-        found.append(
-            Standing(
-                node,
-                unit,
-                tuple(ranks),
-                _clusters(ordered, i),
-                _most_apart(ordered, i, seed, scales),
+        scale = _read(node, unit, scales)
+        drawn = np.stack([p.draws[own, i] for p, own in zip(posteriors, rows, strict=True)], axis=1)
+        # Rank of each agent in each draw; of equal values, the agent given first comes first.
+        order = np.argsort(-drawn, axis=1, kind="stable")
+        places = np.empty_like(order)
+        np.put_along_axis(places, order, np.arange(1, len(posteriors) + 1)[np.newaxis], axis=1)
+        tail = (1.0 - HDI_SHARE) / 2.0
+        ends: Any = np.quantile(places, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
+        expected: list[float] = places.mean(axis=0).tolist()
+        by_rank = sorted(range(len(posteriors)), key=expected.__getitem__)
+        best = first = posteriors[by_rank[0]]
+        group = 1
+        for k in by_rank:
+            agent = posteriors[k]
+            if superiority(first.ordered[i], agent.ordered[i]) >= TOLD_APART:
+                group, first = group + 1, agent
+            low, high = agent.intervals[i].tolist()
+            known = (nodes or {}).get(agent.name, {}).get(node)
+            mean = float(agent.means[i])
+            words = scale.of_profile(known) if known else scale.brief(mean, low, high)
+            found.append(
+                AgentStanding(
+                    *(node, unit, agent.name, mean, (low, high), words, expected[k]),
+                    ranks=(int(ends[0, k]), int(ends[1, k])),
+                    most=float((places[:, k] == 1).mean()),
+                    group=group,
+                    behind=None if agent is best else _difference(best, agent, i, seed, scale),
+                    rising=scale.rising,
+                )
             )
-        )
     return found
 
 
-def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[Rank]:
-    """Rank agents by one node, the largest first, with the uncertainty of every rank.
-
-    Raises:
-        ValueError: There is no such node, no posterior is given, or the layouts differ.
-    """
-    _insist_one_layout(posteriors)
-    rows = [_pairing(p, seed, k) for k, p in enumerate(posteriors)]
-    return _ranked(posteriors, rows, _place(posteriors[0], node), every=True)
-
-
-def _ranked(
-    posteriors: Sequence[Posterior], rows: Sequence[npt.NDArray[np.int64]], i: int, *, every: bool
-) -> list[Rank]:
-    drawn = np.stack([p.draws[own, i] for p, own in zip(posteriors, rows, strict=True)], axis=1)
-    # Rank of each agent in each draw; of equal values, the agent given first comes first.
-    order = np.argsort(-drawn, axis=1, kind="stable")
-    places = np.empty_like(order)
-    np.put_along_axis(places, order, np.arange(1, len(posteriors) + 1)[np.newaxis], axis=1)
-    tail = (1.0 - HDI_SHARE) / 2.0
-    ends: Any = np.quantile(places, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
-    ranks = [
-        Rank(
-            posterior.name,
-            float(posterior.means[i]),
-            float(row.mean()),
-            (int(ends[0, k]), int(ends[1, k])),
-            float((row == 1).mean()),
-            float((row == len(posteriors)).mean()),
-            _shares(row, len(posteriors)) if every else (),
-        )
-        for k, posterior in enumerate(posteriors)
-        for row in [places[:, k]]
-    ]
-    return sorted(ranks, key=lambda entry: entry.rank)
-
-
-def _clusters(ordered: Sequence[Posterior], i: int) -> tuple[Cluster, ...]:
-    """Clusters of agents that come in order of rank."""
-    members: list[list[Posterior]] = []
-    above: list[float | None] = []
-    for posterior in ordered:
-        if members:
-            more = superiority(members[-1][0].ordered[i], posterior.ordered[i])
-            if more < TOLD_APART:
-                members[-1].append(posterior)
-                continue
-            above.append(more)
-        members.append([posterior])
-    return tuple(
-        Cluster(tuple(one.name for one in each), more)
-        for each, more in zip(members, [*above, None], strict=True)
-    )
-
-
-def _most_apart(
-    ordered: Sequence[Posterior], i: int, seed: int, scales: Scales | None
-) -> NodeDifference | None:
-    """The two agents whose intervals are farthest apart, the one with the larger value first."""
-    if len(ordered) < 2:
-        return None
-    low, high = np.array([posterior.intervals[i] for posterior in ordered]).T
-    tops: list[int] = np.argsort(-low, kind="stable")[:2].tolist()
-    bottoms: list[int] = np.argsort(high, kind="stable")[:2].tolist()
-    # The two extremes may be one agent, of which much is known while all intervals overlap.
-    pairs = [(a, b) for a in tops for b in bottoms if a != b]
-    first, second = max(pairs, key=lambda pair: float(low[pair[0]] - high[pair[1]]))
-    a, b = (
-        replace(one, nodes=(one.nodes[i],), units=(one.units[i],), draws=one.draws[:, [i]])
-        for one in (ordered[first], ordered[second])
-    )
-    (found,) = node_differences(a, b, seed, scales)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Trajectory:
-    """One node over the checkpoints of an agent.
-
-    Attributes:
-        node: Name of the node.
-        unit: Its unit.
-        steps: When each checkpoint was taken, for example in training steps.
-        mean: Posterior mean at each checkpoint.
-        low: Lower end of the 90 % highest-density interval at each checkpoint.
-        high: Upper end of that interval.
-        rise: Probability that the value is larger than at the previous checkpoint; None for the
-            first.
-    """
-
-    node: str
-    unit: str
-    steps: tuple[float, ...]
-    mean: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    rise: tuple[float | None, ...]
-
-
-def trajectory(posteriors: Sequence[Posterior], steps: Sequence[float]) -> list[Trajectory]:
-    """Follow a profile over checkpoints that were measured independently.
+def few_standings(standings: Sequence[AgentStanding]) -> list[AgentStanding]:
+    """The rows of a table that fits on a screen: of many agents the first and the last ones.
 
     Args:
-        posteriors: One for each checkpoint.
-        steps: When each was taken, in ascending order.
-
-    Raises:
-        ValueError: The numbers differ, steps do not ascend, or the layouts differ.
+        standings: What `compare_agents` returned.
     """
-    _insist_one_layout(posteriors)
-    if len(steps) != len(posteriors) or any(b <= a for a, b in itertools.pairwise(steps)):
-        raise ValueError(f"{len(posteriors)} checkpoints want as many rising steps: {steps}")
-    paths: list[Trajectory] = []
-    for node, unit in zip(posteriors[0].nodes, posteriors[0].units, strict=True):
-        columns = [posterior.column(node) for posterior in posteriors]
-        intervals = [hdi(c, np.full(len(c), 1.0 / len(c))) for c in columns]
-        rises = [superiority(b, a) for a, b in itertools.pairwise(map(np.sort, columns))]
-        paths.append(
-            Trajectory(
-                node,
-                unit,
-                tuple(float(step) for step in steps),
-                tuple(float(c.mean()) for c in columns),
-                tuple(low for low, _ in intervals),
-                tuple(high for _, high in intervals),
-                (None, *rises),
-            )
-        )
-    return paths
+    agents = {row.agent for row in standings}
+    by_node: dict[str, list[AgentStanding]] = {}
+    for row in standings:
+        by_node.setdefault(row.node, []).append(row)
+    shown = FEW // 8
+    return [
+        row
+        for rows in by_node.values()
+        for row in (rows if len(agents) <= FEW else [*rows[:shown], *rows[-shown:]])
+    ]
 
 
-def plot_trajectory(paths: Sequence[Trajectory], xlabel: str = "training steps") -> Figure:
-    """Draw trajectories, one panel per node: means with 90 % intervals."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 1.6 * len(paths) + 0.8), layout="constrained")
-    for i, path in enumerate(paths):
-        axes = figure.add_subplot(len(paths), 1, i + 1)
-        axes.fill_between(path.steps, path.low, path.high, color="#4477aa", alpha=0.25, lw=0)
-        axes.plot(path.steps, path.mean, color="#4477aa", lw=1.8, ls="-", marker="o")
-        unit = f" ({path.unit})" if path.unit != "1" else ""
-        axes.set_title(f"{path.node}{unit}", loc="left", fontsize=10)
-        axes.grid(color="#dddddd", linewidth=0.6)
-        if i == len(paths) - 1:
-            axes.set(xlabel=xlabel)
-    return figure
+def _difference(
+    first: Posterior, second: Posterior, i: int, seed: int, scale: Scale
+) -> NodeDifference:
+    a, b = (one.draws[_pairing(one, seed, side), i] for side, one in enumerate((first, second)))
+    low, high = even_hdi(np.sort(a - b)[np.newaxis])[0].tolist()
+    apart = scale.converted(a) - scale.converted(b)
+    words = scale.difference_words(
+        float(apart.mean()), *even_hdi(np.sort(apart)[np.newaxis])[0].tolist()
+    )
+    return NodeDifference(
+        *(first.name, second.name, first.nodes[i], first.units[i]),
+        *(float(first.means[i] - second.means[i]), (low, high)),
+        *(superiority(first.ordered[i], second.ordered[i]), words),
+    )
 
 
 def _insist_one_layout(posteriors: Sequence[Posterior]) -> None:
@@ -489,35 +301,15 @@ def _insist_one_layout(posteriors: Sequence[Posterior]) -> None:
             )
 
 
-def _place(posterior: Posterior, node: str) -> int:
-    posterior.column(node)
-    return posterior.nodes.index(node)
-
-
 def _read(node: str, unit: str, scales: Scales | None) -> Scale:
     """How a node is read."""
     found = None if scales is None else scales.get(node)
     return plain_scale(unit) if found is None else found
 
 
-def _shares(ranks: npt.NDArray[np.int64], count: int) -> tuple[float, ...]:
-    """Relative frequency of each rank from 1 to `count`."""
-    shares = np.bincount(ranks, minlength=count + 1)[1:] / len(ranks)
-    return tuple(shares.tolist())
-
-
 def _pairing(posterior: Posterior, seed: int, key: int) -> npt.NDArray[np.int64]:
     """Rows of an agent's draws in an independent random order, so that pairs are independent."""
-    return _rows(len(posterior.draws), seed, key)
-
-
-@lru_cache(maxsize=512)
-def _rows(count: int, seed: int, key: int) -> npt.NDArray[np.int64]:
-    return rng(seed, "pairs", key).integers(count, size=_DRAWS)
-
-
-def _paired(posterior: Posterior, seed: int, key: int) -> Floats:
-    return posterior.draws[_pairing(posterior, seed, key)]
+    return rng(seed, "pairs", key).integers(len(posterior.draws), size=_DRAWS)
 
 
 def superiority(first: Floats, second: Floats) -> float:
@@ -535,29 +327,14 @@ def superiority(first: Floats, second: Floats) -> float:
     return float((below + upto).mean()) / (2.0 * len(second))
 
 
-def _standing_for(node: Mapping[str, Any], generator: np.random.Generator) -> Floats:
-    low, high = node["range"]
-    return drawn_for(float(node["mean"]), float(node["sd"]), low, high, generator)
-
-
-def drawn_for(
-    mean: float, sd: float, low: float | None, high: float | None, generator: np.random.Generator
-) -> Floats:
+def _drawn_for(node: Mapping[str, Any], generator: np.random.Generator) -> Floats:
     """Draw from the distribution that stands for a mean and a standard deviation, (draws,).
 
     It is a Beta distribution on a range, a gamma distribution without an upper end, and a normal
     distribution without ends.
-
-    Args:
-        mean: The mean.
-        sd: The standard deviation.
-        low: Lower end of the range; None if there is none.
-        high: Upper end of the range; None if there is none.
-        generator: Source of randomness.
-
-    Raises:
-        ValueError: Mean and standard deviation do not fit the range.
     """
+    low, high = node["range"]
+    mean, sd = float(node["mean"]), float(node["sd"])
     if low is None:
         return generator.normal(mean, sd, _DRAWS)
     if high is None:

@@ -1,68 +1,47 @@
-"""What a comparison of agents says: what they share, how they differ, and where they stand."""
+"""A comparison of agents: what they share, where they stand, and how their measuring differed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
-from typing import Any, Final, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint, differences
 from animalcat.layouts.adaptive.paired import CommonInstances, shared
-from animalcat.layouts.checking.compare import Posterior
-from animalcat.layouts.explaining.wording import Scale, few_of, scale_of
-from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.checking.compare import (
+    AgentStanding,
+    Posterior,
+    compare_agents,
+    few_standings,
+)
+from animalcat.layouts.explaining.wording import Scale, few_of, plain_scale, scale_of
+from animalcat.layouts.fitting.estimates import profile_scales
+from animalcat.plots.agents import compared_nodes
 from animalcat.service.reporting.session_report import observation_words, played_on
+from animalcat.showing import line_html, stacked_html, table_html, table_text
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import pandas as pd
+
 Row = Mapping[str, Any]
+Measured = Any
+"""What is known of an agent: its profile as JSON, or what has that as `profile`, with `layout`,
+`draws`, `features`, and `passed`: by instance, whether it was passed when it was first played."""
 
 MIXED: Final = "mixed"
 """Stands for the digest of several layouts of which only the nodes that they share are compared."""
-
-
 _VALUES: Final = 5
 """Values of what differs that a sentence names at most."""
 _LABELS: Final = 8
 """Lines of labels that are shown at most."""
-
-
-class Measured(Protocol):
-    """What is known of an agent that is compared."""
-
-    @property
-    def agent(self) -> str:
-        """Name of the agent."""
-        ...
-
-    @property
-    def profile(self) -> Row:
-        """The profile, as JSON."""
-        ...
-
-    @property
-    def layout(self) -> Layout:
-        """The layout that was measured."""
-        ...
-
-    @property
-    def draws(self) -> Floats:
-        """The posterior, (draws, latents)."""
-        ...
-
-    @property
-    def features(self) -> Floats:
-        """Features of the episodes that it rests on, (episodes, features)."""
-        ...
-
-    @property
-    def passed(self) -> Mapping[str, bool]:
-        """By instance, whether it was passed when it was first played."""
-        ...
+_RULE: Final = (
+    "Rank 1 has the most. None of a group is told apart from its first, which has less than the "
+    "first of the group above with a probability of 95 % at least"
+)
 
 
 class MixedError(ValueError):
@@ -109,123 +88,156 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """Agents side by side.
+class Comparison:
+    """Agents side by side; at the end of a notebook's cell it shows its table.
 
     Attributes:
-        results: What each session found, by agent.
-        differences: What was different when they were measured.
-        posteriors: Draws of the nodes that they share, one an agent.
-        profiles: Their profiles with these nodes alone, by agent.
+        profiles: Their profiles with the nodes that they share, by agent.
+        posteriors: Draws of these nodes, one an agent.
         scales: How the values of a node are read, for all agents alike.
+        differences: What was different when they were measured.
+        same_arenas: Who passed which of the arenas that both played, of two agents that were
+            measured on one battery; else None.
     """
 
-    results: Mapping[str, Measured]
-    differences: Sequence[Difference]
-    posteriors: Sequence[Posterior]
     profiles: Mapping[str, Row]
+    posteriors: Sequence[Posterior]
     scales: Mapping[str, Scale]
+    differences: Sequence[Difference]
+    same_arenas: CommonInstances | None
 
     @property
     def nodes(self) -> tuple[str, ...]:
         """Names of the nodes that are compared."""
         return self.posteriors[0].nodes
 
-    def notes(self, *, pairs: bool = False) -> list[str]:
-        """What has to be known before any number is read, one sentence each.
+    @cached_property
+    def standings(self) -> list[AgentStanding]:
+        """The table: a row a node and agent, in order of rank."""
+        nodes = {name: profile["nodes"] for name, profile in self.profiles.items()}
+        return compare_agents(self.posteriors, scales=self.scales, nodes=nodes)
 
-        Args:
-            pairs: Whether it is said of every two agents who passed what; of two it always is.
-        """
-        different = [difference.sentence for difference in self.differences]
-        return [*self.labels(), *different, *self.sentences(pairs=pairs)]
+    def notes(self) -> list[str]:
+        """What has to be known before any number is read, one sentence each."""
+        notes = [*self.labels(), *(difference.sentence for difference in self.differences)]
+        if self.same_arenas is not None:
+            first, second = self.profiles
+            notes.append(f"{first} and {second}: {self.same_arenas.words(first, second)}.")
+        return notes
 
     def labels(self) -> list[str]:
         """What every reader has to know of agents, with their names, a line for each label."""
         labelled: dict[str, list[str]] = {}
-        for name, result in self.results.items():
-            for label in result.profile.get("labels", []):
+        for name, profile in self.profiles.items():
+            for label in profile.get("labels", []):
                 labelled.setdefault(label, []).append(name)
         lines = [f"{few_of(names)}: {label}" for label, names in labelled.items()]
         more = [f"and {len(lines) - _LABELS} more labels"] if len(lines) > _LABELS else []
         return [*lines[:_LABELS], *more]
 
-    def same_arenas(self, *, pairs: bool = False) -> dict[tuple[str, str], CommonInstances]:
-        """By two agents on the same battery, who passed which of the arenas that both played.
+    def remarks(self) -> list[str]:
+        """What has to be known to read the table, one sentence each."""
+        falling = [node for node in self.nodes if not self.scales[node].rising]
+        remarks = [f"{_RULE}."]
+        if falling:
+            remarks.append(f"Of {', '.join(falling)}, a smaller value is more ability.")
+        if any(posterior.approximate for posterior in self.posteriors):
+            remarks.append(
+                "Profiles hold no draws: each node was taken by its mean and sd, on its own."
+            )
+        return remarks
 
-        Args:
-            pairs: Whether of every two; else of two agents alone.
-        """
-        if not pairs and len(self.results) > 2:
-            return {}
-        passed = {name: result.passed for name, result in self.results.items()}
-        batteries = {name: _battery(result.profile) for name, result in self.results.items()}
-        return {
-            (first, second): shared(passed[first], passed[second])
-            for first, second in combinations(self.results, 2)
-            if batteries[first] == batteries[second]
-            and passed[first].keys() & passed[second].keys()
-        }
-
-    def sentences(self, *, pairs: bool = False) -> list[str]:
-        """Who passed what of the arenas that two agents played, a sentence for every two.
-
-        Args:
-            pairs: As for `same_arenas`.
-        """
-        return [
-            f"{first} and {second}: {common.words(first, second)}."
-            for (first, second), common in self.same_arenas(pairs=pairs).items()
-        ]
-
-    def to_dict(self, *, pairs: bool = False) -> dict[str, Any]:
-        """What differs, and the agents with where their numbers come from, as JSON values.
-
-        Args:
-            pairs: As for `same_arenas`.
-        """
+    def to_dict(self) -> dict[str, Any]:
+        """What differs, the agents with where their numbers come from, and the table, as JSON."""
         return {
             "differs": [
-                {
-                    "what": difference.what,
-                    "agents": dict(difference.values),
-                    "sentence": difference.sentence,
-                }
-                for difference in self.differences
+                {"what": one.what, "agents": dict(one.values), "sentence": one.sentence}
+                for one in self.differences
             ],
             "agents": [
                 {
                     "agent": name,
                     "session": about.get("session", ""),
-                    "labels": list(result.profile.get("labels", [])),
+                    "labels": list(profile.get("labels", [])),
                     "battery": about.get("battery", ""),
                     "backend": about.get("backend", ""),
-                    "played_on": played_on(result.profile),
-                    "layout": dict(result.profile["layout"]),
+                    "played_on": played_on(profile),
+                    "layout": dict(profile["layout"]),
                     "episodes": about.get("episodes", 0),
                     "successes": about.get("successes", 0),
                 }
-                for name, result in self.results.items()
-                for about in [result.profile.get("provenance", {})]
+                for name, profile in self.profiles.items()
+                for about in [profile.get("provenance", {})]
             ],
             "nodes": list(self.nodes),
-            "same_arenas": [
-                {
-                    "agent": first,
-                    "other": second,
-                    **asdict(common),
-                    "words": common.words(first, second),
-                }
-                for (first, second), common in self.same_arenas(pairs=pairs).items()
-            ],
+            "same_arenas": self.same_arenas and asdict(self.same_arenas),
+            "standings": [row.to_dict() for row in self.standings],
+            "approximate": any(posterior.approximate for posterior in self.posteriors),
+            "notes": self.notes(),
         }
 
+    def to_frame(self) -> pd.DataFrame:
+        """The table, with numbers in the layout's units.
 
-def compared(results: Mapping[str, Measured], *, mixed: bool = False) -> Compared:
+        Returns:
+            The columns `node`, `agent`, `unit`, `mean`, `low` and `high` (the 90 % interval),
+            `estimate`, `rank`, `most`, the probability of the largest value, and `group`; and of
+            how much more the agent that stands first has, `behind`, `behind_low`, `behind_high`
+            and the probability that it has more, `more`.
+        """
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = []
+        for row in self.standings:
+            behind = row.behind
+            rows.append(
+                {
+                    **{key: getattr(row, key) for key in ("node", "agent", "unit", "mean")},
+                    "low": row.hdi[0],
+                    "high": row.hdi[1],
+                    "estimate": row.words.estimate,
+                    "rank": row.rank,
+                    "most": row.most,
+                    "group": row.group,
+                    "behind": behind and behind.mean,
+                    "behind_low": behind and behind.hdi[0],
+                    "behind_high": behind and behind.hdi[1],
+                    "more": behind and behind.more,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the agents' intervals side by side.
+
+        Args:
+            ax: An axis for each node to draw on; None for a new figure.
+        """
+        return compared_nodes(self.profiles, self.standings, self.scales, self.nodes, ax)
+
+    def _table(self) -> tuple[list[str], list[list[str]], str]:
+        rows = [row.cells() for row in few_standings(self.standings)]
+        return list(rows[0]), [list(row.values()) for row in rows], "Agents side by side"
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.notes(), table_text(*self._table()), *self.remarks()])
+
+    def to_html(self) -> str:
+        """What a notebook shows."""
+        return stacked_html(
+            *map(line_html, self.notes()),
+            table_html(*self._table()),
+            *map(line_html, self.remarks()),
+        )
+
+    _repr_html_ = to_html
+
+
+def compare(agents: Mapping[str, Measured], *, mixed: bool = False) -> Comparison:
     """Put agents side by side.
 
     Args:
-        results: What each session found, by agent; two at least.
+        agents: What is known of each, by name; two at least.
         mixed: Whether agents that were measured with different layouts, backends or observations
             may be compared. Of different layouts, the nodes are compared that have the same name,
             kind, unit and range in all.
@@ -234,65 +246,70 @@ def compared(results: Mapping[str, Measured], *, mixed: bool = False) -> Compare
         MixedError: They differ in that, and `mixed` was not said.
         ValueError: There are not two agents, or their layouts share no node.
     """
-    if len(results) < 2:
-        raise ValueError(f"a comparison takes two agents at least; {len(results)} is given")
-    what_differs = differences_of(
-        {name: result.profile for name, result in results.items()}, mixed=mixed
-    )
-    shared = _shared(results)
-    if not shared:
+    if len(agents) < 2:
+        raise ValueError(f"a comparison takes two agents at least; {len(agents)} is given")
+    profiles = {name: profile_of(agent) for name, agent in agents.items()}
+    what_differs = differing(profiles)
+    if not mixed and (grave := [difference for difference in what_differs if difference.grave]):
+        raise MixedError(grave)
+    nodes = _shared(profiles)
+    if not nodes:
         raise ValueError(
             "the layouts share no node of the same name, kind, unit and range, so there is nothing "
             "to compare"
         )
     one_layout = not any(difference.what == "layout" for difference in what_differs)
-    profiles: dict[str, Row] = {}
     posteriors: list[Posterior] = []
-    scales = _scales(results, shared)
-    for name, result in results.items():
-        own = Posterior.of_draws(name, result.layout, result.draws)
+    for name, agent in agents.items():
+        own = (
+            Posterior.of_profile(name, profiles[name])
+            if isinstance(agent, Mapping)
+            else Posterior.of_draws(name, agent.layout, agent.draws)
+        )
         if not one_layout:
-            places = [own.nodes.index(node) for node in shared]
+            places = [own.nodes.index(node) for node in nodes]
             units = tuple(own.units[place] for place in places)
-            own = replace(
-                own, layout=MIXED, nodes=tuple(shared), units=units, draws=own.draws[:, places]
-            )
+            own = replace(own, layout=MIXED, nodes=nodes, units=units, draws=own.draws[:, places])
         posteriors.append(own)
-        layout = dict(result.profile["layout"])
-        profiles[name] = {
-            **result.profile,
-            "layout": layout if one_layout else {**layout, "digest": MIXED},
-            "nodes": {node: result.profile["nodes"][node] for node in shared},
-        }
-    return Compared(results, what_differs, posteriors, profiles, scales)
+    return Comparison(
+        {
+            name: {**profile, "nodes": {node: profile["nodes"][node] for node in nodes}}
+            for name, profile in profiles.items()
+        },
+        posteriors,
+        _scales(list(agents.values()), posteriors[0]),
+        what_differs,
+        _same_arenas(list(agents.values()), profiles),
+    )
 
 
-def _scales(results: Mapping[str, Measured], nodes: Sequence[str]) -> dict[str, Scale]:
+def profile_of(agent: Measured) -> Row:
+    """The profile of what is known of an agent."""
+    return cast("Row", agent) if isinstance(agent, Mapping) else agent.profile
+
+
+def _scales(agents: Sequence[Measured], first: Posterior) -> dict[str, Scale]:
     """How nodes are read, by the layout of the first agent and by what all of them played."""
-    layout = next(iter(results.values())).layout
+    plain = {node: plain_scale(unit) for node, unit in zip(first.nodes, first.units, strict=True)}
+    measured = [agent for agent in agents if not isinstance(agent, Mapping)]
+    if not measured:
+        return plain | {n: s for n, s in profile_scales(agents[0]).items() if n in plain}
+    layout = measured[0].layout
     played = [
-        result.features
-        for result in results.values()
-        if result.layout.feature_names == layout.feature_names and len(result.features)
+        agent.features
+        for agent in measured
+        if agent.layout.feature_names == layout.feature_names and len(agent.features)
     ]
     features = np.concatenate(played) if played else None
-    return {node: scale_of(layout, layout.latent_names.index(node), features) for node in nodes}
+    return {node: scale_of(layout, layout.latent_names.index(node), features) for node in plain}
 
 
-def differences_of(profiles: Mapping[str, Row], *, mixed: bool) -> list[Difference]:
-    """What was different when agents were measured, where they may be compared.
-
-    Args:
-        profiles: Profile by agent.
-        mixed: As for `compared`.
-
-    Raises:
-        MixedError: As for `compared`.
-    """
-    what_differs = differing(profiles)
-    if not mixed and (grave := [difference for difference in what_differs if difference.grave]):
-        raise MixedError(grave)
-    return what_differs
+def _same_arenas(agents: Sequence[Measured], profiles: Mapping[str, Row]) -> CommonInstances | None:
+    """Who passed which of the arenas that both of two agents played on one battery."""
+    passed = [getattr(agent, "passed", {}) for agent in agents]
+    if len(agents) != 2 or len(set(map(_battery, profiles.values()))) > 1:
+        return None
+    return shared(*passed) if passed[0].keys() & passed[1].keys() else None
 
 
 def differing(profiles: Mapping[str, Row]) -> list[Difference]:
@@ -320,7 +337,8 @@ def _changed_agents(profiles: Mapping[str, Row]) -> list[Difference]:
     """Agents of one name that are not the same, or of which nobody can tell."""
     called: dict[str, list[str]] = {}
     for name, profile in profiles.items():
-        called.setdefault(str(_about(profile).get("agent", "")), []).append(name)
+        if agent := str(_about(profile).get("agent", "")):
+            called.setdefault(agent, []).append(name)
     changed: list[Difference] = []
     for agent, names in called.items():
         known = {name: _fingerprint(profiles[name]) for name in names}
@@ -375,15 +393,12 @@ def _version(profile: Row) -> str:
     return str(versions.get("animalcat", ""))
 
 
-def _shared(results: Mapping[str, Measured]) -> list[str]:
+def _shared(profiles: Mapping[str, Row]) -> tuple[str, ...]:
     """Nodes that are the same in every layout, in the order of the first."""
-    each = [
-        {
-            node.name: (node.kind, node.unit, node.prior.low, node.prior.high)
-            for node in result.layout.latents
-        }
-        for result in results.values()
-    ]
-    return [
-        name for name, node in each[0].items() if all(other.get(name) == node for other in each[1:])
-    ]
+    first, *others = (
+        {name: [node.get(key) for key in ("kind", "unit", "range")] for name, node in nodes}
+        for nodes in (profile["nodes"].items() for profile in profiles.values())
+    )
+    return tuple(
+        name for name, node in first.items() if all(other.get(name) == node for other in others)
+    )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -20,16 +19,13 @@ from animalcat.plots.style import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-GRIDS: Final = 3
-"""Most pairs of demands that have grids."""
-
 
 class Drawn(NamedTuple):
     """A figure of the report.
 
     Attributes:
-        part: The part of the report that it belongs to: "densities", "course", "demands", "grids",
-            "reliability", "coverage" or "graph".
+        part: The part of the report that it belongs to: "densities", "course", "demands",
+            "reliability" or "graph".
         figure: The figure; None where it cannot be drawn.
         alt: What it shows, in a sentence; or why it cannot be drawn.
     """
@@ -95,7 +91,7 @@ def _demands(fitted: FitResult) -> Iterator[Drawn]:
     try:
         main = prediction.main_demands(fitted)
     except ValueError as error:
-        yield from (Drawn(part, None, str(error)) for part in ("demands", "grids", "coverage"))
+        yield Drawn("demands", None, str(error))
         return
     what = "Score" if scores(fitted) else "Success"
     for name in main:
@@ -103,22 +99,6 @@ def _demands(fitted: FitResult) -> Iterator[Drawn]:
             "demands",
             lambda name=name: prediction.characteristic(fitted, demands=[name], key=False),
             f"{what} by {name}: the curve that the layout predicts with its 90 % band, and "
-            f"{_passed_by(fitted, name)}.",
-        )
-    for pair in list(combinations(main[:3], 2))[:GRIDS]:
-        for part in ("predicted", "seen"):
-            yield _drawn(
-                "grids",
-                lambda pair=pair, part=part: prediction.grid(fitted, pair, parts=[part]),
-                f"{what} {part} on a grid of {pair[0]} and {pair[1]}; the cells have their "
-                f"{'shares' if part == 'predicted' else 'counts'} written in them.",
-            )
-    for name in fitted.layout.feature_names:
-        yield _drawn(
-            "coverage",
-            lambda name=name: prediction.coverage(fitted, demands=[name], key=False),
-            f"Values of {name} that were played, by outcome, on the range of the layout"
-            f"{prediction.some_of(fitted, prediction.MOST_POINTS, ', of ')}: "
             f"{_passed_by(fitted, name)}.",
         )
 

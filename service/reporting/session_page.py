@@ -11,8 +11,8 @@ from markupsafe import Markup
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import HDI_SHARE
 from animalcat.maps.small import arena_map
-from animalcat.plots.inline import inline_svg
-from animalcat.plots.prediction import MOST_POINTS, some_of, with_observed
+from animalcat.plots.prediction import with_observed
+from animalcat.plots.style import embedded
 from animalcat.service.measuring.profile_words import battery_rate, control_cells, warnings
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.parts import LAST, parts_of
@@ -100,7 +100,6 @@ def session_page(
         missing=missing,
         strip=episodes,
         parts=parts,
-        drawn_points=_upper(some_of(fitted, MOST_POINTS, "each of ") or "every episode"),
         constant=_constant(fitted),
         predictions=told.predictions(table, fitted.layout.outcomes[0].source),
         of_success=fitted.layout.outcomes[0].source == "success",
@@ -135,13 +134,13 @@ def _figures(
     """Pictures by the part of the page, and why there are none."""
     figures: dict[str, list[Markup]] = {}
     missing: dict[str, list[str]] = {}
-    for k, drawn in enumerate(session_figures(fitted, table, nodes)):
+    for drawn in session_figures(fitted, table, nodes):
         if drawn.figure is None:
             if drawn.alt not in missing.setdefault(drawn.part, []):
                 missing[drawn.part].append(drawn.alt)
         else:
-            svg = inline_svg(drawn.figure, f"f{k}", drawn.alt)
-            figures.setdefault(drawn.part, []).append(Markup(svg))
+            picture = Markup(embedded(drawn.figure, drawn.alt))
+            figures.setdefault(drawn.part, []).append(picture)
     return figures, missing
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import animalcat as ac
-from animalcat.lab import CampaignResult, Comparison, LabBattery, LabEpisode
+from animalcat.lab import CampaignResult, LabBattery, LabEpisode
 from animalcat.service.host.lock import running_server
+from animalcat.service.reporting.comparison import Comparison
 from animalcat.values.options import CampaignOptions, SessionOptions
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.main import build
 from animalcat.layouts import Assessment, assess
-from animalcat.plots import assessors, forest, population, profiles
+from animalcat.plots import assessors, forest
 
 ROOT = Path(__file__).resolve().parents[2]
 READING, CLASS = (ROOT / "docs" / "examples" / name for name in ("reading.yaml", "class.csv"))
@@ -90,35 +90,7 @@ def test_columns_are_chosen_by_patterns() -> None:
         covered_outcomes(CLASS, ["writer-*"], [])
 
 
-def texts(axes: Any) -> list[str]:
-    return [text.get_text() for text in axes.texts]
-
-
-def test_the_points_of_many_agents_are_as_in_figure_4() -> None:
-    figure: Any = population(PROFILES)
-    axes = figure.axes[0]
-    (points,) = [c for c in axes.collections if hasattr(c, "get_sizes") and len(c.get_sizes()) > 1]
-    passed = np.array([entry["successes"] / entry["instances"] for entry in PROFILES])
-    noise = np.array([entry["nodes"]["carelessness"]["mean"] for entry in PROFILES])
-    assert np.argmax(points.get_sizes()) == np.argmax(passed)
-    assert list(points.get_array()) == pytest.approx(list(noise))
-    spans = [entry["nodes"]["span"]["mean"] for entry in PROFILES]
-    assert list(points.get_offsets()[:, 0]) == pytest.approx(spans)
-    assert 10 < len(texts(axes)) < 30  # those that have room
-    other: Any = population(PROFILES, "reasoning", "span", colour="success", size="carelessness")
-    axes = other.axes[0]
-    (points,) = [c for c in axes.collections if hasattr(c, "get_sizes") and len(c.get_sizes()) > 1]
-    assert list(points.get_array()) == pytest.approx(list(passed))
-    assert np.argmax(points.get_sizes()) == np.argmax(noise)
-
-
-def test_every_profile_has_a_panel() -> None:
-    figure: Any = profiles(PROFILES)
-    titles = [axes.get_title() for axes in figure.axes]
-    assert len(titles) == 30
-    assert titles[0] == "reader-21, 72%"
-    rates = [int(title.split(", ")[1].removesuffix("%")) for title in titles]
-    assert rates == sorted(rates, reverse=True)
+def test_the_profile_of_a_table_is_drawn() -> None:
     one: Any = forest(PROFILES[1])
     assert one._suptitle.get_text() == "reader-02, 120 outcomes"
 
@@ -126,13 +98,10 @@ def test_every_profile_has_a_panel() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--kind", "brier"), "takes draws and episodes: a session, or a file of"),
+        (("--kind", "graph"), "takes draws and episodes: a session, or a file of"),
         (("--kind", "forest"), "of one agent; 30 are given. --agent NAME takes one"),
-        (("--kind", "population", "--colour", "nois"), "no node 'nois'"),
-        (("--kind", "heat", "--x", "span"), "--x goes with --kind population"),
-        (("--kind", "heat", "--agent", "reader-2"), "--agent 'reader-2': there is none"),
-        (("--kind", "heat", "--agent", "reader-02"), "of several agents; only one is given"),
-        (("--kind", "forest", "--demand", "words"), "--demand goes with --kind grid"),
+        (("--kind", "comparison", "--agent", "reader-2"), "--agent 'reader-2': there is none"),
+        (("--kind", "comparison", "--agent", "reader-02"), "of several agents; only one is given"),
     ],
 )
 def test_what_profiles_alone_do_not_give_is_said(
@@ -147,7 +116,7 @@ def test_agents_of_a_file_are_chosen(tmp_path: Path) -> None:
     out = tmp_path / "two.svg"
     file = ROOT / "docs" / "data" / "gallery" / "class.json"
     words = ("--agent", "reader-02", "--agent", "reader-05", "-o", out)
-    assert run("profile", "plot", file, "--kind", "population", *words)[0] == 0
+    assert run("profile", "plot", file, "--kind", "comparison", *words)[0] == 0
     assert str(file) in out.read_text()
-    code, _, said = run("profile", "compare", file, file)
-    assert (code, "takes draws: a session, or a file of" in said) == (2, True), said
+    code, shown, said = run("profile", "compare", file)
+    assert (code, "24 agents between" in shown, "hold no draws" in shown) == (0, True, True), said

@@ -1,4 +1,4 @@
-"""Comparing agents: differences, ranks and trajectories; and layouts, by PSIS-LOO."""
+"""Comparing agents: differences and ranks; and layouts, by PSIS-LOO."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +14,14 @@ import pytest
 from scipy.stats import norm
 
 from animalcat.layouts.checking.compare import (
+    AgentStanding,
     Posterior,
-    every_difference,
-    node_differences,
-    plot_trajectory,
-    ranking,
-    standings,
+    compare_agents,
+    few_standings,
     superiority,
-    trajectory,
 )
 from animalcat.layouts.checking.loo import Loo, compare_layouts, loo
 from animalcat.layouts.checking.predict import LayoutAssessor
-from animalcat.layouts.checking.side_by_side import cluster_rows, compare_agents, rank_rows
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.layouts.inference.live import LivePosterior
@@ -46,72 +42,56 @@ def normal(name: str, mean: float, sd: float, seed: int) -> Posterior:
 
 
 def test_a_difference_of_two_normals() -> None:
-    (found,) = node_differences(normal("a", 3, 0.3, 1), normal("b", 2.5, 0.4, 2))
-    assert (found.node, found.unit) == ("skill", "m")
+    found = by_agent([normal("b", 2.5, 0.4, 2), normal("a", 3, 0.3, 1)])["b"].behind
+    assert found is not None
+    assert (found.agent, found.than, found.node, found.unit) == ("a", "b", "skill", "m")
     assert found.mean == pytest.approx(0.5, abs=0.01)
     assert found.more == pytest.approx(norm.cdf(1.0), abs=0.01)
     half = 1.645 * 0.5
     assert found.hdi == pytest.approx((0.5 - half, 0.5 + half), abs=0.06)
-    (same,) = node_differences(normal("a", 3, 0.3, 1), normal("a", 3, 0.3, 1))
-    assert same.more == pytest.approx(0.5)
-    assert same.mean == 0
+    same = by_agent([normal("a", 3, 0.3, 1), normal("b", 3, 0.3, 1)])["b"].behind
+    assert same is not None
+    assert (same.mean, same.more) == (0, pytest.approx(0.5))
     assert same.hdi[0] < 0 < same.hdi[1]  # one agent measured twice, not with itself
 
 
-def test_a_ranking() -> None:
+def by_agent(agents: list[Posterior], **options: Any) -> dict[str, AgentStanding]:
+    return {row.agent: row for row in compare_agents(agents, **options)}
+
+
+def test_a_table_of_ranks() -> None:
     agents = [normal("low", 0, 1, 1), normal("top", 9, 1, 2), normal("mid", 0.5, 1, 3)]
-    found = ranking(agents, "skill")
-    assert [entry.name for entry in found] == ["top", "mid", "low"]
-    assert found[0].probabilities == (1.0, 0.0, 0.0)
-    assert found[0].interval == (1, 1)
-    assert found[1].interval == (2, 3)
-    assert found[1].probabilities[1] == pytest.approx(norm.cdf(0.5 / math.sqrt(2)), abs=0.02)
-    for entry in found:
-        assert sum(entry.probabilities) == pytest.approx(1)
-        expected = sum((k + 1) * p for k, p in enumerate(entry.probabilities))
-        assert entry.rank == pytest.approx(expected)
+    found = by_agent(agents)
+    assert list(found) == ["top", "mid", "low"]
+    top, mid, low = found.values()
+    assert (top.most, top.ranks, top.behind) == (1.0, (1, 1), None)
+    assert mid.ranks == (2, 3)
+    assert mid.rank == pytest.approx(3 - norm.cdf(0.5 / math.sqrt(2)), abs=0.02)
+    assert sum(row.most for row in found.values()) == pytest.approx(1)
+    assert low.behind is not None
+    assert (low.behind.agent, low.behind.than) == ("top", "low")
+    assert low.behind.mean == pytest.approx(9, abs=0.05)
 
 
 def test_many_agents_are_put_into_groups_that_can_be_told_apart() -> None:
     means = {"low": 0.0, "top": 9.0, "near": 8.9, "mid": 5.0, "wide": 4.9}
     agents = [normal(name, mean, 0.3, k) for k, (name, mean) in enumerate(means.items())]
     agents[-1] = normal("wide", 4.7, 1.5, 9)
-    (found,) = standings(agents)
-    assert [cluster.agents for cluster in found.clusters] == [
-        ("top", "near"),
-        ("mid", "wide"),
-        ("low",),
-    ]
-    assert [cluster.above for cluster in found.clusters] == [1.0, 1.0, None]
-    assert found.apart is not None
-    assert (found.apart.agent, found.apart.than) == ("top", "low")
-    assert found.apart.mean == pytest.approx(9, abs=0.05)
-    assert (found.ranks[0].most, found.ranks[-1].least) == pytest.approx((0.55, 0.95), abs=0.06)
-    report = compare_agents(agents)
-    assert report["differences"] == []
-    assert "probabilities" not in report["ranking"][0]
-    assert len(compare_agents(agents, pairs="every")["differences"]) == 10
-    assert [row["than"] for row in compare_agents(agents, pairs="first")["differences"]] == [
-        "low"
-    ] * 4
-    many = [normal(f"agent {k}", 2.0 * k, 0.1, k) for k in range(40)]
-    rows = cluster_rows(compare_agents(many))
-    assert [row["group"] for row in rows] == ["1", "2", "3", "4 to 39", "40"]
-    assert sum(row["agents"] for row in rows) == 40
-    assert [row["agent"] for row in rank_rows(compare_agents(many))] == ["agent 39", "agent 0"]
+    groups = {name: row.group for name, row in by_agent(agents).items()}
+    assert groups == {"top": 1, "near": 1, "mid": 2, "wide": 2, "low": 3}
+    many = compare_agents([normal(f"agent {k}", 2.0 * k, 0.1, k) for k in range(40)])
+    shown = [row.agent for row in few_standings(many)]
+    assert shown == [f"agent {k}" for k in (39, 38, 37, 2, 1, 0)]
+    assert few_standings(many[:24]) == many[:24]
 
 
-def test_pairs_are_compared_as_one_pair_is() -> None:
-    agents = [normal(name, k, 0.5, k) for k, name in enumerate("abc")]
-    every = list(every_difference(agents))
-    assert [(one.agent, one.than) for one in every] == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert every[1:] == [*node_differences(agents[0], agents[2]), *node_differences(*agents[1:])]
-    a, b = (np.sort(np.round(one.draws[::100, 0], 1)) for one in agents[:2])
+def test_superiority_counts_a_tie_half() -> None:
+    a, b = (np.sort(np.round(normal(n, k, 0.5, k).draws[::100, 0], 1)) for k, n in enumerate("ab"))
     pairs = a[:, None] - b
     assert superiority(a, b) == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
 
 
-def test_a_ranking_says_no_more_than_profiles_do() -> None:
+def test_a_table_says_no_more_than_profiles_do() -> None:
     agents = [normal("known", 3, 0.3, 1), normal("unknown", 2, 3, 2), normal("able", 9, 1, 3)]
     measured = {"mean": 3.0, "sd": 0.3, "hdi": [2.5, 3.5], "known": True}
     nodes = {
@@ -119,36 +99,16 @@ def test_a_ranking_says_no_more_than_profiles_do() -> None:
         "unknown": {"skill": {**measured, "known": False}},
         "able": {"skill": {**measured, "side": "at least", "bound": 7.6}},
     }
-    found = compare_agents(agents, nodes=nodes)
-    words = {row["name"]: row["words"]["estimate"] for row in found["ranking"]}
+    words = {name: row.words.estimate for name, row in by_agent(agents, nodes=nodes).items()}
     assert words == {"known": "3.0 m", "unknown": "not known yet", "able": "at least 8 m"}
-
-
-def test_a_trajectory_and_its_picture() -> None:
-    agents = [normal(f"at {k}", k / 2, 0.2, k) for k in range(4)]
-    (path,) = trajectory(agents, [0, 10, 20, 40])
-    assert path.steps == (0, 10, 20, 40)
-    assert path.rise[0] is None
-    assert all(rise is not None and rise > 0.9 for rise in path.rise[1:])
-    assert all(a < b for a, b in pairwise(path.mean))
-    for low, mean, high in zip(path.low, path.mean, path.high, strict=True):
-        assert high - low == pytest.approx(2 * 1.645 * 0.2, rel=0.1)
-        assert low < mean < high
-    figure = plot_trajectory([path, path])
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["skill (m)"] * 2
-    for wrong in ([0, 10], [0, 10, 10, 20]):
-        with pytest.raises(ValueError, match="4 checkpoints want as many rising steps"):
-            trajectory(agents, wrong)
 
 
 def test_only_one_layout_compares() -> None:
     mine = normal("mine", 0, 1, 1)
     with pytest.raises(ValueError, match=r"mine was measured with layout dddd.*yours with eeee"):
-        node_differences(mine, replace(mine, name="yours", layout="e" * 64))
+        compare_agents([mine, replace(mine, name="yours", layout="e" * 64)])
     with pytest.raises(ValueError, match="nothing to compare"):
-        ranking([], "skill")
-    with pytest.raises(ValueError, match="no node 'height'; nodes: skill"):
-        ranking([mine], "height")
+        compare_agents([])
     with pytest.raises(ValueError, match="mine: no profile"):
         Posterior.of_profile("mine", {"nodes": {}})
 
@@ -167,11 +127,12 @@ def test_live_posteriors_and_their_profiles_compare_alike(
         profile = json.loads(Profile.of_live(live).to_json())
         found.append([Posterior.of_live("a", live), Posterior.of_profile("a", profile)])
     assert [p.approximate for p in found[0]] == [False, True]
-    drawn, stood_for = (node_differences(*pair) for pair in zip(*found, strict=True))
-    assert drawn[0].more < 0.05
-    for a, b in zip(drawn, stood_for, strict=True):
-        assert a.mean == pytest.approx(b.mean, abs=0.05)
-        assert a.more == pytest.approx(b.more, abs=0.05)
+    drawn, stood_for = (compare_agents(pair) for pair in zip(*found, strict=True))
+    first, other = drawn[1].behind, stood_for[1].behind
+    assert first is not None
+    assert other is not None
+    assert first.more > 0.95
+    assert (first.mean, first.more) == pytest.approx((other.mean, other.more), abs=0.05)
 
 
 @pytest.mark.parametrize("ends", [(0.0, 10.0), (0.0, None), (None, None)])

@@ -569,7 +569,7 @@ def test_another_battery_with_equal_names_is_found_by_its_demands() -> None:
 def test_the_command_names_the_file(tmp_path: Path, change: tuple[str, str], words: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(WIDE.replace(*change))
-    for command in (["fit", "aaio"], ["check", "aaio"], ["compare", "--layout", "aaio"]):
+    for command in (["fit", "aaio"], ["check", "aaio"]):
         given = [*command, "--table", str(path), "--agent", "a"]
         result = CliRunner().invoke(app_for(command[0]), given)
         assert result.exit_code == 2

@@ -273,8 +273,8 @@ def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     result = json.loads(done.stdout)
     assert (result["episodes"], result["over"]) == (6, True)
     assert [len(passed) for passed in result["common"].values()] == [2, 2]
-    assert {row["agent"] for row in result["differences"]} == {"builtin:forward"}
-    assert {row["name"] for row in result["ranking"]} == {"builtin:forward", "builtin:random"}
+    both = {"builtin:forward", "builtin:random"}
+    assert {row["agent"] for row in result["comparison"]["standings"]} == both
     assert result["paired"] == {}
 
     with server_for(None, tmp_path):
@@ -282,7 +282,7 @@ def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
         assert [row["campaign"] for row in listed] == [result["campaign"]]
         beside = ("--against", "builtin:random")
         shown = looked("campaign", "show", result["campaign"], *beside, data=tmp_path)
-        assert "Ranks; 1 has the most" in shown.stdout
+        assert "Agents side by side" in shown.stdout
         assert "Against builtin:random" in shown.stdout
         shown = looked("campaign", "show", result["campaign"], *beside, "--json", data=tmp_path)
         paired = json.loads(shown.stdout)["paired"]
@@ -291,7 +291,7 @@ def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
         done = looked("campaign", "report", result["campaign"], "-o", page, "--json", data=tmp_path)
         told = json.loads(done.stdout)
         assert not told["approximate"]  # every session keeps its draws
-        assert {row["name"] for row in told["ranking"]} == {"builtin:forward", "builtin:random"}
+        assert {row["agent"] for row in told["standings"]} == both
         assert f"Campaign {result['campaign']}" in page.read_text()
         assert "6 of 6 episodes were played" in page.read_text()
 
@@ -308,7 +308,7 @@ def test_a_campaign_with_a_layout_and_demands_of_ones_own(tmp_path: Path) -> Non
     assert (result["episodes"], result["over"]) == (6, True)
     nodes = ["reach", "openness", "haste", "evenness"]
     assert [list(found["nodes"]) for found in result["profiles"].values()] == [nodes, nodes]
-    assert {row["node"] for row in result["differences"]} == set(nodes)
+    assert result["comparison"]["nodes"] == nodes
     told = [line for line in done.stderr.splitlines() if " of 6 episodes: " in line]
     assert told
     assert "builtin:random" in told[-1]

@@ -12,17 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.layouts.checking.side_by_side import compare_agents, difference_rows, rank_rows
-from animalcat.layouts.library import load_layout, parse_layout
+from animalcat.layouts.checking.compare import FEW
+from animalcat.layouts.library import load_layout
 from animalcat.plots import read_results
 from animalcat.plots.results import Results
-from animalcat.service.reporting.comparison import (
-    MixedError,
-    compared,
-    differing,
-)
-from animalcat.service.reporting.comparison_page import FEW, comparison_page
-from tests.service.test_battery_report import SUM, Page
+from animalcat.service.reporting.comparison import MixedError, compare, differing
+from animalcat.service.reporting.comparison_page import comparison_page
+from tests.service.test_battery_report import Page
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "data" / "gallery"
 FILES = [str(FOLDER / f"{name}.nc") for name in ("forward", "braitenberg")]
@@ -40,21 +36,34 @@ def changed(one: Results, **about: Any) -> Results:
 
 
 def test_agents_are_ranked_by_their_draws(both: dict[str, Results]) -> None:
-    known = compared(both)
+    known = compare(both)
     assert known.differences == []
     first, second = both
     draws = [one.fitted.flat_draws[:, 0] for one in both.values()]
-    report = compare_agents(known.posteriors, scales=known.scales)
-    rows = [row for row in rank_rows(report) if row["node"] == "navigationAbility"]
-    assert [row["agent"] for row in rows] == [second, first]
+    best, other = (row for row in known.standings if row.node == "navigationAbility")
+    assert (best.agent, other.agent) == (second, first)
     less = float((draws[0][:, None] < draws[1][None, ::4]).mean())
-    assert rows[0]["P(most)"] == pytest.approx(less, abs=0.01)
-    (row,) = (row for row in difference_rows(report) if row["node"] == "navigationAbility")
+    assert best.most == pytest.approx(less, abs=0.01)
     # In metres, though the layout's unit is ten of them.
-    value, unit = row["differs by"].replace("−", "-").split()
+    assert other.behind is not None
+    value, unit = other.behind.words.estimate.split()
     assert unit == "m"
-    assert row["90 %"].endswith(" m")
-    assert float(value) == pytest.approx(10 * (draws[0].mean() - draws[1].mean()), abs=1)
+    assert other.behind.words.interval.endswith(" m")
+    assert float(value) == pytest.approx(10 * (draws[1].mean() - draws[0].mean()), abs=1)
+    frame = known.to_frame()
+    assert list(frame["agent"][:2]) == [second, first]
+    assert frame["behind"][1] == other.behind.mean
+
+
+def test_profiles_alone_are_compared_by_mean_and_deviation(both: dict[str, Results]) -> None:
+    known = compare({name: one.profile for name, one in both.items()})
+    whole = compare(both)
+    assert known.to_dict()["approximate"]
+    assert "hold no draws" in repr(known)
+    assert known.same_arenas is None
+    for one, other in zip(known.standings, whole.standings, strict=True):
+        assert (one.node, one.agent) == (other.node, other.agent)
+        assert one.most == pytest.approx(other.most, abs=0.06)
 
 
 @pytest.mark.parametrize(
@@ -70,30 +79,35 @@ def test_what_was_measured_otherwise_is_compared_on_demand_only(
     first, second = both
     other = {first: both[first], second: changed(both[second], **about)}
     with pytest.raises(MixedError, match=f"The {what} differs"):
-        compared(other)
-    known = compared(other, mixed=True)
+        compare(other)
+    known = compare(other, mixed=True)
     assert [one.what for one in known.differences] == [what]
     assert len(known.nodes) == 4
 
 
-def test_of_different_layouts_the_nodes_that_are_the_same_are_compared(
+def test_of_different_layouts_the_nodes_that_are_the_same_are_compare(
     both: dict[str, Results],
 ) -> None:
     first, second = both
     own = both[second]
     metres = load_layout("aaio", "metres-15")
     layout = {"name": "aaio", "variant": "metres-15", "digest": metres.digest}
+    nodes = {
+        name: {**node, "unit": "m"} if name != "noiseLevel" else node
+        for name, node in own.profile["nodes"].items()
+    }
     other = own._replace(
-        profile={**own.profile, "layout": layout}, fitted=replace(own.fitted, layout=metres)
+        profile={**own.profile, "layout": layout, "nodes": nodes},
+        fitted=replace(own.fitted, layout=metres),
     )
     with pytest.raises(MixedError, match="layout differs"):
-        compared({first: both[first], second: other})
-    known = compared({first: both[first], second: other}, mixed=True)
+        compare({first: both[first], second: other})
+    known = compare({first: both[first], second: other}, mixed=True)
     assert known.nodes == ("noiseLevel",)  # the others are in other units or ranges
     assert np.array_equal(known.posteriors[1].draws, own.fitted.flat_draws[:, [3]])
-    alone = own._replace(fitted=replace(own.fitted, layout=parse_layout(SUM)))
+    alone = own._replace(profile={**own.profile, "layout": layout, "nodes": {}})
     with pytest.raises(ValueError, match="share no node"):
-        compared({first: both[first], second: alone}, mixed=True)
+        compare({first: both[first], second: alone}, mixed=True)
 
 
 def test_a_build_or_a_version_that_differs_is_said(both: dict[str, Results]) -> None:
@@ -108,32 +122,31 @@ def test_a_build_or_a_version_that_differs_is_said(both: dict[str, Results]) -> 
 def test_the_page_compares_and_escapes(both: dict[str, Results]) -> None:
     first, second = both
     labelled = both[first]._replace(profile={**both[first].profile, "labels": ["unfinished: 3"]})
-    known = compared({first: labelled, second: changed(both[second], backend="unity")}, mixed=True)
+    known = compare({first: labelled, second: changed(both[second], backend="unity")}, mixed=True)
     common = {first: [True, None, False], second: [False, True, False]}
     page = comparison_page(known, f"A {second}", ["Of these."], common, second)
     seen = Page(page)
     assert seen.open == []
     assert "<b>wanders" not in page
     for words in (f"A {second}", "forward: unfinished: 3", "The backend differs", "Of these.",
-                  "1 of 2", "P(more)", f"Against {second}",
-                  "cannot be told apart", "finds goals up to"):  # fmt: skip
+                  "1 of 2", "P(more)", f"Against {second}"):  # fmt: skip
         assert words in seen.words, words
-    pictures = [attributes for tag, attributes in seen.tags if tag == "svg"]
-    assert len(pictures) >= 8
-    assert all(one.get("role") == "img" and one.get("aria-label") for one in pictures)
+    pictures = [attributes for tag, attributes in seen.tags if tag == "img"]
+    assert len(pictures) == len(known.nodes)
+    assert all("90 % intervals: " in (one.get("alt") or "") for one in pictures)
     names = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     assert len(names) == len(set(names))
 
 
-def test_the_page_of_many_agents_has_no_picture_that_grows_with_them(
+def test_the_pictures_of_many_agents_do_not_grow_with_them(
     both: dict[str, Results],
 ) -> None:
     one, other = both.values()
     many = {f"agent-{k}": (one, other)[k % 2] for k in range(FEW + 1)}
-    seen = Page(comparison_page(compared(many), "Many"))
-    pictures = [attributes for tag, attributes in seen.tags if tag == "svg"]
-    assert len(pictures) == 1 + len(one.layout.latents)
-    assert f"drawn of at most {FEW} agents" in seen.words
+    seen = Page(comparison_page(compare(many), "Many"))
+    pictures = [attributes for tag, attributes in seen.tags if tag == "img"]
+    assert len(pictures) == len(one.layout.latents)
+    assert all("from the greatest mean" in (one.get("alt") or "") for one in pictures)
 
 
 def test_sessions_are_compared_from_the_command_line(tmp_path: Path) -> None:
@@ -148,16 +161,35 @@ def test_sessions_are_compared_from_the_command_line(tmp_path: Path) -> None:
         "sim: motion 3, looks 3, animalcat 0.1.0 (40 attempts)",
         "sim: motion 3, looks 3, animalcat 0.1.0 (17 attempts)",
     }
-    assert {row["node"] for row in found["ranking"]} == set(found["nodes"])
+    assert [row["node"] for row in found["standings"][::2]] == found["nodes"]
     assert not found["approximate"]
-    assert len(found["differences"]) == len(found["nodes"])
+    assert found["same_arenas"]["only_first"] == []
     several = [*FILES, FILES[0]]
-    told = [json.loads(run(*several, "--json", *more).stdout) for more in ([], ["--pairs"])]
-    assert [len(one["differences"]) for one in told] == [0, 3 * len(found["nodes"])]
-    assert [len(one["same_arenas"]) for one in told] == [0, 3]
-    assert told[0]["standings"] == told[1]["standings"]
+    told = json.loads(run(*several, "--json").stdout)
+    assert len(told["standings"]) == 3 * len(told["nodes"])
+    assert told["same_arenas"] is None
     assert "and forward" not in run(*several).stdout
     alone = run(FILES[0])
     assert (alone.exit_code, "two agents at least" in alone.stderr) == (2, True)
     lost = run(*FILES, "-o", "/dev/full")
     assert (lost.exit_code, "cannot be written" in lost.stderr) == (2, True), lost.stderr
+
+
+def test_two_profiles_of_one_agent_keep_their_own_numbers(
+    both: dict[str, Results], tmp_path: Path
+) -> None:
+    """And what was different when they were measured is said."""
+    for name, period, one in zip("ab", (3, 6), both.values(), strict=True):
+        about = {"agent": "same", "observation_spec": {"decision_period": period}}
+        profile = {**one.profile, "provenance": about, "labels": [f"played {period}"]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(profile))
+    line = ["profile", "compare", *(str(tmp_path / f"{name}.json") for name in "ab")]
+    refused = CliRunner().invoke(build(line), line)
+    assert refused.exit_code == 2
+    assert "The observation differs (same 1: " in refused.stderr
+    line += ["--mixed", "--json"]
+    report = json.loads(CliRunner().invoke(build(line), line).stdout)
+    rows = report["standings"][:2]
+    assert {row["agent"] for row in rows} == {"same 1", "same 2"}
+    assert rows[0]["words"] != rows[1]["words"]
+    assert report["notes"][:2] == ["same 1: played 3", "same 2: played 6"]

@@ -21,7 +21,7 @@ from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.library import load_layout
 from animalcat.outcomes import outcomes_frame
-from animalcat.plots import agents, prediction, read_results
+from animalcat.plots import prediction, read_results
 from animalcat.plots.results import Results
 from animalcat.service.measuring.profile_words import warnings
 from animalcat.service.measuring.report import provenance
@@ -55,6 +55,8 @@ arenas:
       positions: [!Vector3 {x: 20, y: 0, z: 10}]
       rotations: [0]
 """
+LOADS = r"(src|href)=[\"'](?!#|data:)|@import|url\((?!#)"
+"""What loads something from elsewhere."""
 VERDICT = {"sentences": ["It passed some."], "probabilities": {"able": 0.7, "limited": 0.3}}
 RATE = {"text": "Success rate of the whole battery: 70 %."}
 ODD = "<b>mine</b> & $\"'\u732b"
@@ -170,9 +172,9 @@ def test_the_page_escapes_names_and_stands_alone(page: str) -> None:
     assert "<b>mine" not in page
     assert "lg(5 m" not in page.split("<details", 1)[0]  # readers have metres
     tags = {tag for tag, _ in seen.tags}
-    assert not {"script", "link", "img", "iframe"} & tags
+    assert not {"script", "link", "iframe"} & tags
     body = page.split("</style>", 1)[1]
-    assert not re.search(r"(src|href)=[\"'](?!#)|@import|url\((?!#)", body)
+    assert not re.search(LOADS, body)
     names = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     assert len(names) == len(set(names))
     used = set(re.findall(r"(?:href=\"#|url\(#)([^\")]+)", body))
@@ -199,7 +201,7 @@ def test_a_long_session_has_its_episodes_in_parts_that_are_drawn_when_opened(
     assert seen.open == []
     assert "<b>mine" not in page
     body = page.split("</style>", 1)[1]
-    assert not re.search(r"(src|href)=[\"'](?!#)|@import|url\((?!#)", body)
+    assert not re.search(LOADS, body)
     assert len(seen.tags) < 8000  # more than twice as many with all of them
     # What matters is there without the script: counts of every part, and the last episodes.
     passed = sum(row["outcome"] == "success" for row in rows[500:1000])
@@ -221,19 +223,16 @@ def test_a_long_session_has_its_episodes_in_parts_that_are_drawn_when_opened(
 
 
 def test_every_picture_of_the_page_says_what_it_shows(page: str, known: Results) -> None:
-    pictures = [attributes for tag, attributes in Page(page).tags if tag == "svg"]
-    assert all(one.get("role") == "img" and one.get("aria-label") for one in pictures)
-    told = [one["aria-label"] or "" for one in pictures]
+    tags = Page(page).tags
+    maps = [attributes["aria-label"] or "" for tag, attributes in tags if tag == "svg"]
+    told = [attributes["alt"] or "" for tag, attributes in tags if tag == "img"]
+    assert all(maps)
+    assert all(told)
     for node in known.fitted.layout.latent_names:
         assert any(f"Posterior density of {node}" in one for one in told)
     for demand in known.fitted.layout.feature_names:
         assert any(f"Success by {demand}" in one for one in told)
-    assert sum(one.startswith("Map of") for one in told) >= 3
-    assert sum("grid of" in one for one in told) == 6
-    # Colours are the page's, so that they change in the dark.
-    plots = re.findall(r'<figure class="plot">(.*?)</figure>', page)
-    assert plots
-    assert all("var(--" in one and "#0b6e99" not in one for one in plots)
+    assert sum(one.startswith("Map of") for one in maps) >= 3
 
 
 def test_a_session_without_episodes_has_a_page(known: Results) -> None:
@@ -310,8 +309,6 @@ def test_predictions_are_compared_with_the_outcome_that_they_are_of() -> None:
     (point,) = (line for line in axes.lines if line.get_marker() == "o")
     assert (point.get_xdata(), point.get_ydata()) == ([0.75], [0.75])
     assert "observed (mean share" in axes.get_xlabel() + axes.get_ylabel()
-    with pytest.raises(ValueError, match=r"mine: .* this picture is of success"):
-        agents.brier({"mine": table})
 
 
 def test_the_page_of_a_layout_of_counts_does_not_judge_them_by_success() -> None:
@@ -399,6 +396,3 @@ def test_scores_have_pictures_by_demand() -> None:
     points = [line for line in axes.lines if line.get_marker() == "o"]
     seen = sorted(float(np.asarray(line.get_ydata())[0]) for line in points)
     assert seen == pytest.approx(sorted(scores[values == one].mean() for one in (0.0, 1.0)))
-    assert len(prediction.grid(fitted).axes) == 3
-    (axes,) = prediction.coverage(fitted, demands=[demand], key=False).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["score 0", "score 1"]

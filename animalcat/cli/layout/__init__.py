@@ -3,5 +3,5 @@
 `show` lists layouts and shows one, and `new` writes one for a table of demands. `fit` makes
 profiles from `outcomes`, and `table` makes the table of instances that it needs. `check` looks at
 how well a layout describes outcomes, with `calibration` by simulated agents, and `assess` puts
-other methods beside it. `compare` sets agents side by side.
+other methods beside it.
 """

@@ -1,4 +1,4 @@
-"""`animalcat layout`: show measurement layouts, fit them, check them, compare by them."""
+"""`animalcat layout`: show measurement layouts, fit them and check them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ VERBS: Final[dict[str, tuple[str, str, str]]] = {
     "fit": ("fit", "command", "Work out profiles from outcomes that you already have."),
     "check": ("check", "command", "Check whether a layout describes outcomes, or is calibrated."),
     "assess": ("assess", "command", "Compare a layout with assessors that do not explain."),
-    "compare": ("compare", "command", "Compare agents with each other, or layouts."),
 }
 """Verb -> its module in this package, the function there, and its help line."""
 
@@ -29,9 +28,7 @@ def app_for(verb: str) -> typer.Typer:
     Args:
         verb: The one that the call names; empty: none.
     """
-    app = typer.Typer(
-        help="Show, fit, check, assess and compare measurement layouts.", no_args_is_help=True
-    )
+    app = typer.Typer(help="Show, fit, check and assess measurement layouts.", no_args_is_help=True)
     for name, (module, function, text) in VERBS.items():
         if name == verb:
             loaded = importlib.import_module(f"animalcat.cli.layout.{module}")

@@ -178,10 +178,10 @@ def _of_session(session: str, server: str | None, data: Path | None) -> values.L
 
 
 def _draw(layout: Layout, path: Path) -> None:
-    from animalcat.layouts.reporting.drawing import draw_layout  # takes half a second to import
+    from animalcat.plots import graph, save  # takes half a second to import
 
     try:
-        draw_layout(layout, path)
+        save(graph(layout), path)
     except OSError as error:
         fail(f"{path}: cannot be written: {error.strerror}")
     except ValueError as error:

@@ -1,109 +1,116 @@
-"""Compares sessions for commands: what differs, tables, JSON and the page."""
+"""Compares agents for commands: what differs, the table, JSON and the page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import typer
 
-from animalcat.cli.shared.agent_comparison import print_comparison
-from animalcat.cli.shared.output import fail, print_json, status, wrote
+from animalcat.cli.shared.output import fail, print_json, print_rows, status, wrote
 from animalcat.cli.shared.profile_references import is_reference, reference_content
 from animalcat.cli.shared.remote import client_for
+from animalcat.cli.shared.table import Column
 from animalcat.files import write_whole
-from animalcat.lab.comparison import agent_names
-from animalcat.layouts.checking.side_by_side import compare_agents
+from animalcat.layouts.checking.compare import few_standings
+from animalcat.plots.given import numbered
 from animalcat.plots.results import read_results
-from animalcat.service.reporting.comparison import Compared, Measured, MixedError, compared
+from animalcat.service.reporting.comparison import (
+    Comparison,
+    MixedError,
+    compare,
+    profile_of,
+)
+
+COLUMNS: Final = (
+    *("node", "agent", "estimate"),
+    *(Column("90 %", 4), Column("rank", 3), Column("P(most)", 5), "group"),
+    *(Column("first has more by", 1), Column("90 % of that", 6), Column("P(more)", 2)),
+)
 
 
 def read_measured(
-    sessions: Sequence[str],
-    server: str | None,
-    data: Path | None,
-    *,
-    played: bool,
-    whole: bool,
-) -> list[Measured]:
-    """Read what is known of agents; ends the command where a reference means nothing.
+    names: Sequence[str], server: str | None, data: Path | None, *, whole: bool
+) -> dict[str, Any]:
+    """What is known of agents, by their names; ends the command where a name means nothing.
 
     Args:
-        sessions: Ids of sessions, files of exported posteriors, and references to shipped ones.
+        names: Ids of sessions, files of exported posteriors or of profiles, and references.
         server: Host and port, if one was given.
         data: The data directory, if one was given.
-        played: Whether to read what was played, and what came of it.
-        whole: Whether to read all that a page is drawn from.
+        whole: Whether to read what was played, and what came of it.
     """
-    named = [name for name in sessions if is_reference(name)]
-    files = [name for name in sessions if name not in named and (whole or Path(name).suffix)]
-    if files:
-        from animalcat.cli.shared.pictures import read_sessions
+    from animalcat.cli.shared.pictures import PROFILES, read_sessions
+    from animalcat.cli.shared.profile_files import read_profiles
+    from animalcat.lab.drawn import drawn_results
 
-        read: dict[str, Measured] = dict(
-            zip(files, read_sessions(files, server, data), strict=True)
-        )
-    else:
-        read = {}
-    if asked := [name for name in sessions if name not in read and name not in named]:
-        from animalcat.lab.drawn import drawn_results
-
+    read: dict[str, list[tuple[str, Any]]] = {}
+    for name in names:
+        if name.endswith(PROFILES):
+            read[name] = list(read_profiles(Path(name)))
+        elif not is_reference(name) and Path(name).suffix:
+            (result,) = read_sessions([name], server, data)
+            read[name] = [(result.agent, result)]
+    if asked := [name for name in names if name not in read and not is_reference(name)]:
         with client_for(server, data) as client, status("reading the draws"):
-            read |= {name: drawn_results(client, name, played=played) for name in asked}
-    measured_on = [str(one.profile["provenance"]["battery"]) for one in read.values()]
-    for name in named:
+            for name in asked:
+                drawn = drawn_results(client, name, played=whole)
+                read[name] = [(drawn.agent, drawn)]
+    known = [profile_of(one) for found in read.values() for _, one in found]
+    batteries = [str(profile.get("provenance", {}).get("battery", "")) for profile in known]
+    for name in filter(is_reference, names):
         try:
-            content = reference_content(name, measured_on[0] if measured_on else "")
+            result = read_results(reference_content(name, batteries[0] if batteries else ""))
         except ValueError as error:
             fail(str(error))
-        read[name] = read_results(content)
-    return [read[name] for name in sessions]
+        read[name] = [(result.agent, result)]
+    found = [one for name in names for one in read[name]]
+    return dict(zip(numbered([agent for agent, _ in found]), [o for _, o in found], strict=True))
 
 
-def side_by_side(results: Sequence[Measured], *, mixed: bool) -> Compared:
-    """Put sessions side by side; ends the command where they cannot be compared.
+def side_by_side(agents: Mapping[str, Any], *, mixed: bool) -> Comparison:
+    """Put agents side by side; ends the command where they cannot be compared.
 
     Args:
-        results: What each session found.
+        agents: What is known of each, by name.
         mixed: Whether different layouts, backends and observations may be compared.
     """
-    named = dict(zip(agent_names(results), results, strict=True))
     try:
-        return compared(named, mixed=mixed)
+        return compare(agents, mixed=mixed)
     except MixedError as error:
         fail(f"{error} Say --mixed to compare them all the same.")
     except ValueError as error:
         fail(str(error))
 
 
-def show_comparison(known: Compared, *, as_json: bool, pairs: bool = False) -> None:
+def show_comparison(known: Comparison, *, as_json: bool) -> None:
     """Print a comparison.
 
     Args:
         known: The agents side by side.
         as_json: Whether as JSON.
-        pairs: Whether every two agents are compared; two alone always are.
     """
-    nodes = {name: profile["nodes"] for name, profile in known.profiles.items()}
-    every = "every" if pairs else None
-    comparison = compare_agents(known.posteriors, pairs=every, scales=known.scales, nodes=nodes)
     if as_json:
-        print_json(known.to_dict(pairs=pairs) | comparison)
+        print_json(known.to_dict())
         return
-    for line in known.notes(pairs=pairs):
+    for line in known.notes():
         typer.echo(line)
-    print_comparison(comparison, title="Differences", every=pairs)
+    shown = few_standings(known.standings)
+    left = len(known.profiles) - len(shown) // len(known.nodes)
+    title = f"The first and the last; {left} agents between" if left else "Agents side by side"
+    print_rows([row.cells() for row in shown], COLUMNS, as_json=False, title=title)
+    for line in known.remarks():
+        typer.echo(line)
 
 
 def write_comparison(
-    known: Compared,
+    known: Comparison,
     output: Path,
     title: str,
     intro: Sequence[str] = (),
     common: Mapping[str, Sequence[bool | None]] | None = None,
     against: str = "",
-    *,
-    pairs: bool = False,
 ) -> None:
     """Write the page of a comparison, either completely or not at all.
 
@@ -114,12 +121,11 @@ def write_comparison(
         intro: Sentences below the title.
         common: Whether each agent passed the arenas that all play.
         against: The agent with which the others are compared on these; empty for none.
-        pairs: Whether the page has the difference of every two agents; of two it always has.
     """
     from animalcat.service.reporting.comparison_page import comparison_page
 
     with status("drawing"):
-        page = comparison_page(known, title, intro, common, against, pairs=pairs)
+        page = comparison_page(known, title, intro, common, against)
     try:
         write_whole(output, page.encode())
     except OSError as error:

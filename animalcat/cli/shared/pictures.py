@@ -18,14 +18,9 @@ from animalcat.plots.given import numbered
 from animalcat.plots.results import Results, read_results, received_results
 from animalcat.plots.style import FORMATS
 
-SEVERAL: Final = (
-    *("comparison", "population", "profiles", "heat"),
-    *("brier", "generality", "categories", "radar"),
-)
-"""Kinds of pictures that are of several agents."""
 PROFILES: Final = ".json"
 """How the names of files of profiles end."""
-FROM_PROFILES: Final = ("forest", "comparison", "population", "profiles", "heat")
+FROM_PROFILES: Final = ("forest", "comparison")
 """Kinds of pictures that take no draws and no episodes."""
 
 
@@ -33,7 +28,6 @@ def draw_profiles(
     given: Sequence[str],
     kind: str,
     output: Path,
-    options: Mapping[str, Any],
     *,
     agents: Sequence[str],
     server: str | None,
@@ -45,7 +39,6 @@ def draw_profiles(
         given: Ids of sessions, files of exported posteriors, and files of profiles.
         kind: Name of a function of `animalcat.plots`.
         output: Where to; its ending says which form.
-        options: Arguments of that function beside the agents.
         agents: Agents that are to be drawn; empty for all.
         server: Host and port, if one was given.
         data: The data directory, if one was given.
@@ -53,16 +46,15 @@ def draw_profiles(
     if output.suffix.lower() not in FORMATS:
         fail(f"{output}: call it {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     if kind not in FROM_PROFILES and any(name.endswith(PROFILES) for name in given):
-        *others, last = FROM_PROFILES
         fail(
             f"--kind {kind} takes draws and episodes: a session, or a file of `profile export "
-            f"--format netcdf`. Profiles alone give {', '.join(others)} and {last}"
+            f"--format netcdf`. Profiles alone give {' and '.join(FROM_PROFILES)}"
         )
     subjects = _chosen(_subjects(given, server, data), agents)
     try:
         with status("drawing"):
             draw = getattr(plots, kind)
-            figure = draw(subjects if kind in SEVERAL else _single(subjects), **options)
+            figure = draw(subjects if kind == "comparison" else _single(subjects))
             files = [name for name in given if name.endswith(PROFILES)]
             results = [one for one in subjects.values() if isinstance(one, Results)]
             about = "; ".join(filter(None, (sources(results), ", ".join(files))))

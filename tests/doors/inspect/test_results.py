@@ -14,7 +14,7 @@ from animalcat.doors.inspect import adaptive
 from animalcat.doors.inspect.logs import LogError
 from animalcat.doors.inspect.results import export, read_profile, read_results
 from animalcat.outcomes import read_outcomes
-from animalcat.service.reporting.comparison import compared
+from animalcat.service.reporting.comparison import compare
 from tests.doors.inspect.sums import sums
 from tests.doors.inspect.test_adaptive import LAYOUT, run
 
@@ -45,7 +45,7 @@ def test_a_log_gives_a_table_a_certified_profile_and_draws(logs: list[str]) -> N
     assert list(first.table["instance"]) == list(table["instance"])
     common = set(first.passed) & set(second.passed)
     assert len(common) >= 6
-    told = " ".join(compared({"one": first, "other": second}).notes(pairs=True))
+    told = " ".join(compare({"one": first, "other": second}).notes())
     assert f"of the {len(common)} arenas that both played" in told
 
 

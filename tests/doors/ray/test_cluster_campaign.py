@@ -50,7 +50,7 @@ def shown(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     output, _ = process.communicate(timeout=280)
     assert process.returncode == 0
     (campaign,) = json.loads(output)["campaigns"]
-    told = ("campaign", "episodes", "reason", "ranking", "differences", "common")
+    told = ("campaign", "episodes", "reason", "comparison", "common")
     return {key: campaign[key] for key in told}
 
 

@@ -85,7 +85,7 @@ def test_checkpoints_are_trained_tested_and_drawn(tmp_path: Path) -> None:
     shares = ("--budget", 4, "--common", 2, "--no-certify", "--json")
     text = run(*cat, "campaign", "run", *agents, "--battery", "arenas", *shares)
     (tmp_path / "campaign.json").write_text(text)
-    compare = ("compare", "campaign.json", "--steps", "0,1000", "-o", "learning.png", "--json")
-    path = json.loads(run(*cat, "layout", *compare))["trajectory"][0]
-    assert path["steps"] == [0.0, 1000.0]
+    compared = json.loads(run(*cat, "profile", "compare", "campaign.json", "--json"))
+    assert len({row["agent"] for row in compared["standings"]}) == 2
+    run(*cat, "profile", "plot", "campaign.json", "--kind", "comparison", "-o", "learning.png")
     assert (tmp_path / "learning.png").stat().st_size > 10_000
