@@ -1,9 +1,13 @@
-"""How the cost of commands grows with what is stored: slopes on log-log axes beside their goals."""
+"""How the cost of commands grows with what is stored: slopes on log-log axes beside their goals.
+
+One short session is played, and its rows in the store are copied as often as a size asks for.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import json
 import math
 import os
@@ -19,21 +23,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from sqlalchemy import Table, create_engine, insert, select
+
 from animalcat.arena_configs.loader import load_text
 from animalcat.codec import encode
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.service.recording.writer import EpisodeRecorder
+from animalcat.service.storage.schema import metadata, sessions
+from animalcat.service.storage.sql import DATABASE
 from animalcat.service.versions import versions
 from animalcat.values import Decision, EpisodeHeader
-from benchmarks import postgres
 from benchmarks.checkout import environment
-from benchmarks.stores import StoreMaker
 
 WHOLE: Final = 1.05
 """Goal for the slope of what has to touch all of it."""
 FLAT: Final = 0.1
 """Goal for the slope of the rest."""
+EPISODES: Final = 5
+"""Of the session that is played."""
 RUNS: Final = 3
 """Runs of every command, of which the worst pair gives the upper bound of the slope."""
 FLOOR: Final = 0.1
@@ -78,12 +86,10 @@ class Place:
     Attributes:
         home: Its data directory.
         words: Values of the names in the arguments of commands.
-        database: URL of its database; empty for SQLite.
     """
 
     home: Path
     words: Mapping[str, str] = field(default_factory=dict[str, str])
-    database: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,32 +100,26 @@ class Axis:
         name: What grows, in the plural.
         sizes: Sizes that are tried.
         quick: The two that `--quick` tries.
-        fill: Fills a data directory to a size; a database beside it where its URL is given.
+        fill: Fills a data directory to a size.
         commands: What is measured at every size.
         start: Whether the start of a server is measured as well, with its goal.
-        fresh: A command that is measured on a server that has just started, without the start.
-        sql: Whether the kind of database matters.
     """
 
     name: str
     sizes: tuple[int, ...]
     quick: tuple[int, int]
-    fill: Callable[[Path, int, str], Place]
+    fill: Callable[[Path, int], Place]
     commands: tuple[Command, ...]
     start: float | None = None
-    fresh: Command | None = None
-    sql: bool = True
 
 
-def grown(axis: Axis, sizes: Sequence[int], quick: bool, url: str = "") -> list[dict[str, Any]]:
+def grown(axis: Axis, sizes: Sequence[int], quick: bool) -> list[dict[str, Any]]:
     """Measure one axis.
 
     Args:
         axis: What grows.
         sizes: Sizes that are tried, the smallest first.
         quick: Whether everything is measured once.
-        url: URL of an empty database; empty for SQLite. Sizes share it, so a larger one is filled
-            up from a smaller one.
 
     Returns:
         A row for each command.
@@ -128,13 +128,11 @@ def grown(axis: Axis, sizes: Sequence[int], quick: bool, url: str = "") -> list[
     spent: dict[str, dict[int, list[Cost]]] = {}
     with tempfile.TemporaryDirectory(prefix="animalcat-growth-") as folder:
         for size in sizes:
-            place = axis.fill(Path(folder) / str(size), size, url)
+            place = axis.fill(Path(folder) / str(size), size)
             for name, cost in _measured(axis, place, runs):
                 spent.setdefault(name, {}).setdefault(size, []).append(cost)
-    store = "PostgreSQL" if url else "SQLite"
-    named = (*axis.commands, *([] if axis.fresh is None else [axis.fresh]))
-    goals = {one.name: (one.goal, one.most) for one in named} | {START: (axis.start, None)}
-    return [row_of(axis, store, name, *goals[name], found) for name, found in spent.items()]
+    goals = {one.name: (one.goal, one.most) for one in axis.commands} | {START: (axis.start, None)}
+    return [row_of(axis, name, *goals[name], found) for name, found in spent.items()]
 
 
 def warm() -> None:
@@ -150,9 +148,6 @@ def _measured(axis: Axis, place: Place, runs: int) -> Iterator[tuple[str, Cost]]
     for _ in range(runs):
         if axis.start is not None:
             yield START, _start(place)
-        if (one := axis.fresh) is not None:
-            with _serving(place) as (address, server):
-                yield one.name, _spent(_filled_in(one, place, address, 0), place, server)
     with _serving(place) as (address, server):
         nothing = min(_spent(("--version",), place, server) for _ in range(RUNS)).cpu
         for number in range(runs):
@@ -206,12 +201,11 @@ def _command(arguments: Sequence[str], place: Place) -> int:
 
 def _launched(place: Place) -> tuple[subprocess.Popen[str], str]:
     """Start a server on a place; returns its process and its address."""
-    settings = environment() | ({"ANIMALCAT_STORE": place.database} if place.database else {})
     command = [sys.executable, "-P", "-m", "animalcat", "serve", "--json", "--port", "0"]
     with (place.home / "growth.log").open("w") as log:
         process = subprocess.Popen(
             [*command, "--data", str(place.home)],
-            env=settings,
+            env=environment(),
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
@@ -282,7 +276,6 @@ def _peak(process: int) -> int:
 
 def row_of(
     axis: Axis,
-    store: str,
     name: str,
     goal: float | None,
     most: tuple[int, float] | None,
@@ -305,7 +298,7 @@ def row_of(
         met = met and max(spent[most[0]]) <= most[1]
         note += f" (at most {most[1]:g} s at {most[0]:,})"
     return {
-        "name": f"{name}, {axis.name}, {store}",
+        "name": f"{name}, {axis.name}",
         "value": slope,
         "high": upper,
         "unit": "slope",
@@ -319,60 +312,88 @@ def row_of(
     }
 
 
-def _filled(
-    make: Callable[[StoreMaker, int], Mapping[str, str]],
-) -> Callable[[Path, int, str], Place]:
-    """A way to fill a store by what a maker of stores can do."""
-
-    def fill(home: Path, size: int, url: str) -> Place:
-        with StoreMaker(home, url, seed=size) as maker:
-            words = make(maker, size)
-        return Place(home, words, url)
-
-    return fill
+_PLAY: Final = """
+import sys, animalcat
+with animalcat.local(sys.argv[1]) as lab:
+    result = lab.measure("builtin:braitenberg", "navigation", layout="aaio",
+                         max_episodes=int(sys.argv[2]), certify=False, progress=False)
+print(result.profile["provenance"]["session"])
+"""
 
 
-def _long_sessions(maker: StoreMaker, size: int) -> Mapping[str, str]:
-    """Two long sessions that are over, and one that is not."""
-    played = maker.battery(f"arenas-{size}")
-    over = maker.sessions(played, 2, size, fits=True, recordings=1)
-    maker.explain(over[0])
-    (waiting,) = maker.sessions(played, 1, size, over=False)
-    return {"session": over[0], "other": over[1], "open": waiting, "last": str(size - 1)}
+def _played(home: Path) -> str:
+    """Play one short session, and return its id; elsewhere, since this process forks."""
+    command = [sys.executable, "-c", _PLAY, str(home), str(EPISODES)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout.split()[-1].removeprefix("sessions/")
 
 
-def _many_sessions(maker: StoreMaker, size: int) -> Mapping[str, str]:
-    played = maker.battery(f"arenas-{size}")
-    return {"session": maker.sessions(played, size, 5)[0], "battery": played.id}
+def _copy(home: Path, session: str, change: Callable[[str, dict[str, Any], int], bool]) -> None:
+    """Copy what a store has of a session until `change` says that it is enough.
+
+    Args:
+        home: The data directory.
+        session: Id of the session.
+        change: Alters a row, by the name of its table and the number of the copy, from 1 on, and
+            returns whether it is to be written.
+    """
+    engine = create_engine(f"sqlite:///{home / DATABASE}")
+    with engine.begin() as db:
+        found: dict[Table, list[dict[str, Any]]] = {}
+        for table in metadata.sorted_tables:
+            key = table.c.get("id" if table is sessions else "session")
+            if key is not None:
+                rows = db.execute(select(table).where(key == session)).mappings()
+                found[table] = [dict(row) for row in rows]
+        for number in itertools.count(1):
+            changed = {table: [dict(row) for row in rows] for table, rows in found.items()}
+            kept = {
+                table: [row for row in rows if change(table.name, row, number)]
+                for table, rows in changed.items()
+            }
+            if not any(kept.values()):
+                break
+            for table, rows in kept.items():
+                if rows:
+                    db.execute(insert(table), rows)
+    engine.dispose()
 
 
-def _many_campaigns(maker: StoreMaker, size: int) -> Mapping[str, str]:
-    played = maker.battery(f"arenas-{size}")
-    made = [maker.campaign(played, 2, 15) for _ in range(size)]
-    return {"campaign": made[0]}
+def _many_sessions(home: Path, size: int) -> Place:
+    session = _played(home)
+
+    def change(table: str, row: dict[str, Any], number: int) -> bool:
+        if table == "sessions":
+            row.pop("seq")
+            row |= {"id": f"{session}-{number}", "request_id": None}
+        else:
+            row["session"] = f"{session}-{number}"
+        return number < size
+
+    _copy(home, session, change)
+    return Place(home, {"session": session})
 
 
-def _a_large_campaign(maker: StoreMaker, size: int) -> Mapping[str, str]:
-    played = maker.battery(f"arenas-{size}")
-    return {"campaign": maker.campaign(played, size, 30, fits=True)}
+def _long_session(home: Path, size: int) -> Place:
+    session = _played(home)
+
+    def change(table: str, row: dict[str, Any], number: int) -> bool:
+        if table != "episodes":
+            return False
+        row["number"] += number * EPISODES
+        return (number + 1) * EPISODES <= size
+
+    _copy(home, session, change)
+    return Place(home, {"session": session})
 
 
-def _to_compare(maker: StoreMaker, size: int) -> Mapping[str, str]:
-    played = maker.battery(f"arenas-{size}")
-    return {"sessions": " ".join(maker.sessions(played, size, 30, fits=True))}
-
-
-def _a_large_battery(maker: StoreMaker, size: int) -> Mapping[str, str]:
-    return {"battery": maker.battery(f"arenas-{size}", size).id}
-
-
-def a_size(home: Path, size: int, url: str) -> Place:
+def a_size(home: Path, size: int) -> Place:
     """Nothing but a size, for what makes something."""
     home.mkdir()
-    return Place(home, {"size": str(size)}, url)
+    return Place(home, {"size": str(size)})
 
 
-def _a_long_episode(home: Path, size: int, url: str) -> Place:
+def _a_long_episode(home: Path, size: int) -> Place:
     """A recording of so many decisions of an agent that walks in circles."""
     home.mkdir()
     spec = ObservationSpec(camera=CameraSpec(resolution=32))
@@ -399,11 +420,10 @@ def _a_long_episode(home: Path, size: int, url: str) -> Place:
         recorder.step(environment.step(CIRCLES), CIRCLES)
     environment.close()
     recorder.finish(1)
-    return Place(home, {"recording": str(recorder.path)}, url)
+    return Place(home, {"recording": str(recorder.path)})
 
 
 ASK: Final = ("--server", "{address}")
-OUT: Final = ("--output", "{home}/growth.out")
 SMALL: Final = ("--resolution", "84")
 ENDLESS: Final = """!ArenaConfig
 arenas:
@@ -421,41 +441,18 @@ AXES: Final = (
         "episodes of a session",
         (500, 5_000, 50_000),
         (500, 2_000),
-        _filled(_long_sessions),
+        _long_session,
         (
             Command("session show", ("session", "show", "{session}", *ASK)),
             Command("profile show", ("profile", "show", "{session}", *ASK)),
             Command("episode list", ("episode", "list", "{session}", "--json", *ASK), WHOLE),
-            Command(
-                "episode explain",
-                ("episode", "explain", "{session}/{last}", *ASK),
-                WHOLE,
-                (5_000, 1.0),
-            ),
-            Command(
-                "profile plot",
-                ("profile", "plot", "{session}", "--output", "{home}/growth.svg", *ASK),
-                WHOLE,
-            ),
-            Command("profile compare", ("profile", "compare", "{session}", "{other}", *ASK), WHOLE),
-            Command("profile predict", ("profile", "predict", "{session}", *ASK), WHOLE),
-            *(
-                Command(
-                    f"profile export --format {form}",
-                    ("profile", "export", "{session}", "--format", form, *OUT, *ASK),
-                    WHOLE,
-                )
-                for form in ("netcdf", "json", "html", "csv", "parquet")
-            ),
-            Command("session verify", ("session", "verify", "{session}", *ASK), WHOLE),
         ),
-        fresh=Command("resume", ("profile", "show", "{open}", *ASK), WHOLE, (5_000, 5.0)),
     ),
     Axis(
         "sessions",
         (100, 1_000, 10_000),
         (100, 1_000),
-        _filled(_many_sessions),
+        _many_sessions,
         (
             Command("session list", ("session", "list", *ASK)),
             Command("session show", ("session", "show", "{session}", *ASK)),
@@ -463,54 +460,12 @@ AXES: Final = (
             Command(
                 "session create",
                 (
-                    *("session", "create", "--agent", "builtin:random", "--battery", "{battery}"),
+                    *("session", "create", "--agent", "builtin:random", "--battery", "navigation"),
                     *("--layout", "aaio", "--seed", "{run}", *ASK),
                 ),
             ),
         ),
         start=FLAT,
-    ),
-    Axis(
-        "campaigns that are over",
-        (10, 100, 1_000),
-        (10, 100),
-        _filled(_many_campaigns),
-        (
-            Command("campaign list", ("campaign", "list", *ASK)),
-            Command("campaign show", ("campaign", "show", "{campaign}", *ASK)),
-        ),
-        start=FLAT,
-    ),
-    Axis(
-        "agents of a campaign",
-        (10, 100),
-        (5, 20),
-        _filled(_a_large_campaign),
-        (Command("campaign show", ("campaign", "show", "{campaign}", *ASK), WHOLE, (100, 3.0)),),
-    ),
-    Axis(
-        "sessions compared",
-        (2, 20, 200),
-        (2, 20),
-        _filled(_to_compare),
-        (
-            Command(
-                "profile compare", ("profile", "compare", "{sessions}", *ASK), WHOLE, (200, 10.0)
-            ),
-        ),
-    ),
-    Axis(
-        "instances of a battery",
-        (500, 5_000, 50_000),
-        (500, 2_000),
-        _filled(_a_large_battery),
-        (
-            Command("battery list", ("battery", "list", *ASK)),
-            Command("battery show", ("battery", "show", "{battery}", *ASK)),
-            Command(
-                "battery features", ("battery", "features", "{battery}", "--json", *ASK), WHOLE
-            ),
-        ),
     ),
     Axis(
         "instances that are built",
@@ -527,7 +482,6 @@ AXES: Final = (
                 WHOLE,
             ),
         ),
-        sql=False,
     ),
     Axis(
         "decisions of an episode",
@@ -542,34 +496,19 @@ AXES: Final = (
             )
             for form in ("gif", "mp4")
         ),
-        sql=False,
     ),
 )
 """What grows."""
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
-    """Measure; SQLite first, then PostgreSQL where this machine has it.
+    """Measure every axis.
 
     Args:
-        quick: Two sizes of every axis, once each, on SQLite; or on PostgreSQL, if
-            `benchmarks.postgres.STORE` says so.
+        quick: Two sizes of each, once each.
 
     Returns:
-        A row for each command and kind of store: its cost at every size, and its slope.
+        A row for each command: its cost at every size, and its slope.
     """
     warm()
-    rows: list[dict[str, Any]] = []
-    if not postgres.wanted():
-        for axis in AXES:
-            rows += grown(axis, axis.quick if quick else axis.sizes, quick)
-        if quick:
-            return rows
-    try:
-        with postgres.running() as server:
-            for axis in (one for one in AXES if one.sql):
-                with postgres.schema(server) as url:
-                    rows += grown(axis, axis.quick if quick else axis.sizes, quick, url)
-    except postgres.PostgresMissingError as error:
-        rows.append({"name": "the same on PostgreSQL", "note": str(error)})
-    return rows
+    return [row for axis in AXES for row in grown(axis, axis.quick if quick else axis.sizes, quick)]

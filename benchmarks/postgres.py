@@ -17,15 +17,6 @@ from typing import Any
 MISSING = "there is no PostgreSQL here; on Debian: apt-get install postgresql"
 
 
-STORE = "ANIMALCAT_BENCH_STORE"
-"""Variable of the environment: "postgresql" puts what is measured on PostgreSQL."""
-
-
-def wanted() -> bool:
-    """Whether what is measured is to be on PostgreSQL alone."""
-    return os.environ.get(STORE) == "postgresql"
-
-
 class PostgresMissingError(RuntimeError):
     """This machine has no PostgreSQL."""
 

@@ -28,7 +28,7 @@ def _grown(
     command = Command("something", ("something",), goal, most)
     axis = Axis("things", (), (1, 2), growth.a_size, (command,))
     found = {size: [Cost(cpu, 0) for cpu in costs] for size, costs in spent.items()}
-    return growth.row_of(axis, "SQLite", "something", goal, most, found)
+    return growth.row_of(axis, "something", goal, most, found)
 
 
 def test_the_upper_bound_of_a_slope_is_that_of_the_worst_pair_of_runs() -> None:

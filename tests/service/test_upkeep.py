@@ -36,9 +36,9 @@ from animalcat.service.upkeep import backup, moving, restore
 from animalcat.service.upkeep.bundle import MANIFEST
 from animalcat.service.upkeep.verifying import JOURNAL
 from animalcat.values import AuditLine, SessionState
-from benchmarks.stores import StoreMaker
 from tests import postgres
 from tests.disk import full_disk
+from tests.service.stores import StoreMaker
 from tests.service.test_restart import Server, battery, counted, create, finish, held
 
 FIELDS = {"certify": False, "action_timeout_seconds": 3600.0}
