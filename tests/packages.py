@@ -7,6 +7,7 @@ Run it by `make packages`, or by hand with the interpreters to try:
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shlex
@@ -27,6 +28,28 @@ README_PORT: Final = "50051"
 """Port that the README's commands name; a free one takes its place."""
 BASE: Final = ("--version", "--help", "session list --help", "doctor")
 """Commands of the base install that need no server."""
+NEWEST: Final = "[inspect,minari,rerun,server,video]"
+"""Extras with which everything can be exported, tried on the oldest and the newest Python."""
+SHIFTING: Final = (
+    *("numpy", "pandas", "xarray", "arviz", "pymc", "nutpie", "numba", "gymnasium", "grpcio"),
+    "typer",
+)
+"""What a user without a lock gets in its newest version, and what has broken things before."""
+EXPORTS: Final = (
+    *(f"profile export SESSION --format {form} -o profile.{form}" for form in ("json", "html")),
+    *(f"profile export SESSION --format {form} -o profile.{form}" for form in ("csv", "parquet")),
+    *(f"profile export SESSION --format {form} -o {form}.nc" for form in ("netcdf", "draws")),
+    "profile export SESSION --format reanalysis -o reanalysis.json",
+    "profile plot SESSION -o profile.svg",
+    "outcomes export SESSION -o outcomes.csv",
+    "outcomes export SESSION -o outcomes.parquet",
+    "battery export navigation -o battery",
+    "session export SESSION -o session.eval",
+    "episode export SESSION 0 --format minari -o dataset",
+    "episode export SESSION 0 --format rerun -o episode.rrd",
+    "episode replay SESSION 0 --verify --video episode.mp4",
+)
+"""Every way out of a session."""
 NOTEBOOK: Final = ROOT / "docs" / "notebooks" / "first_study.ipynb"
 """The notebook that begins with the front page's example."""
 
@@ -53,6 +76,13 @@ def readme_commands() -> list[str]:
         for line in block.splitlines()
     ]
     return [line.split("  #")[0].strip() for line in lines if line.startswith("animalcat ")]
+
+
+def readme_study() -> str:
+    """The study in Python that the README shows."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    (code,) = [block for _, block in FENCE.findall(text) if block.startswith("import animalcat as")]
+    return code
 
 
 def readme_agent() -> str:
@@ -184,6 +214,36 @@ def try_mcp(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     yield timed(["bash", "-c", lost], folder, bin_, where)
 
 
+def try_newest(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
+    """A study, a session, a fit and every export, with the newest of what is depended on."""
+    python = str(bin_ / "python")
+    told = (
+        "import importlib.metadata as m, sys; print(*(f'{n} {m.version(n)}' for n in sys.argv[1:]))"
+    )
+    versions = run([python, "-c", told, *SHIFTING], folder).strip()
+    yield Done(where, versions, 0.0)
+    (folder / "study.py").write_text(readme_study())
+    yield timed([python, "study.py"], folder, bin_, where)
+    (play,) = [line for line in readme_commands() if line.startswith("animalcat session run ")]
+    yield timed(shlex.split(play), folder, bin_, where)
+    (listed,) = json.loads(run(["animalcat", "session", "list", "--json"], folder, bin_))
+    for line in EXPORTS:
+        words = line.replace("SESSION", str(listed["session"]))
+        yield timed(["animalcat", *words.split()], folder, bin_, where)
+    (folder / "draws.py").write_text(
+        "import arviz\ndata = arviz.from_netcdf('netcdf.nc')\n"
+        "print(arviz.loo(data))\narviz.plot_forest(data)\n"
+    )
+    yield timed([python, "draws.py"], folder, bin_, where)
+    page = (ROOT / "docs" / "layouts.md").read_text("utf-8").splitlines()
+    fit = next(line for line in page if line.startswith("animalcat layout fit docs/examples/"))
+    examples = Path("docs", "examples")
+    (folder / examples).mkdir(parents=True)
+    for name in ("reading.csv", "reading.yaml"):
+        shutil.copy(ROOT / examples / name, folder / examples)
+    yield timed([*shlex.split(fit), "-o", "fit.json"], folder, bin_, where)
+
+
 def timed(command: Sequence[str], folder: Path, path: Path, where: str) -> Done:
     """Run a command and tell how long it took."""
     began = time.monotonic()
@@ -197,6 +257,7 @@ ATTEMPTS: Final = {
     "[learner]": try_learner,
     "[inspect]": try_inspect,
     "[mcp]": try_mcp,
+    NEWEST: try_newest,
 }
 
 
@@ -219,6 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             (wheel, "[learner]"),
             (wheel, "[inspect]"),
             (wheel, "[mcp]"),
+            (wheel, NEWEST),
         ]
         tries = tries[1:2] if wanted.quick else tries
         if wanted.only is not None:
@@ -226,6 +288,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number, python in enumerate(wanted.pythons):
             version = run([python, "-c", "import platform; print(platform.python_version())"], ROOT)
             for what, extra in tries:
+                if extra == NEWEST and 0 < number < len(wanted.pythons) - 1:
+                    continue
                 where = f"{version.strip()} {what.suffix.removeprefix('.')}{extra}"
                 folder = Path(place) / f"{number}{what.suffix}{extra.strip('[]')}"
                 (folder / "work").mkdir(parents=True)
