@@ -225,11 +225,12 @@ def try_newest(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     (folder / "study.py").write_text(readme_study())
     yield timed([python, "study.py"], folder, bin_, where)
     (play,) = [line for line in readme_commands() if line.startswith("animalcat session run ")]
-    yield timed(shlex.split(play), folder, bin_, where)
-    (listed,) = json.loads(run(["animalcat", "session", "list", "--json"], folder, bin_))
-    for line in EXPORTS:
-        words = line.replace("SESSION", str(listed["session"]))
-        yield timed(["animalcat", *words.split()], folder, bin_, where)
+    with serving(["animalcat", "serve", "--port", str(free_port())], folder, bin_):
+        yield timed(shlex.split(play), folder, bin_, where)
+        (listed,) = json.loads(run(["animalcat", "session", "list", "--json"], folder, bin_))
+        for line in EXPORTS:
+            words = line.replace("SESSION", str(listed["session"]))
+            yield timed(["animalcat", *words.split()], folder, bin_, where)
     (folder / "draws.py").write_text(
         "import arviz\ndata = arviz.from_netcdf('netcdf.nc')\n"
         "print(arviz.loo(data))\narviz.plot_forest(data)\n"

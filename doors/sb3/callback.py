@@ -24,7 +24,7 @@ class MeasureCallback(BaseCallback):
         from animalcat.doors.sb3 import MeasureCallback
 
         callback = MeasureCallback("navigation", every=10_000, folder="study", max_episodes=30)
-        PPO("MlpPolicy", env, tensorboard_log="runs").learn(100_000, callback=callback)
+        PPO("MlpPolicy", env).learn(100_000, callback=callback)
         callback.results[100_000]
 
     The policy plays in this process, by `animalcat.measure`, and the training stands still
