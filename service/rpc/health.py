@@ -11,7 +11,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.host.doorman import Doorman
+from animalcat.service.host.listeners import Listeners
 
 WATCHERS: Final = 256
 """Most streams that watch at once."""
@@ -33,16 +33,16 @@ class Health(health_pb2_grpc.HealthServicer):
     lets anybody watch as often as they like.
     """
 
-    def __init__(self, services: Sequence[str], doorman: Doorman) -> None:
+    def __init__(self, services: Sequence[str], listeners: Listeners) -> None:
         """Begin with all well.
 
         Args:
             services: Full names of the services; the empty name stands for all.
-            doorman: Ends the connections of those that ask too often.
+            listeners: Ends the connections of those that ask too often.
         """
         serving = health_pb2.HealthCheckResponse.SERVING
         self._states: dict[str, Status] = dict.fromkeys(services, serving)
-        self._doorman = doorman
+        self._listeners = listeners
         self._changed: dict[asyncio.Event, str] = {}
         self._watching = Counter[str]()
         self._ending = False
@@ -113,5 +113,5 @@ class Health(health_pb2_grpc.HealthServicer):
         Raises:
             ServiceError: There were too many over this connection.
         """
-        if self._doorman.strange(context.peer()):
+        if self._listeners.strange(context.peer()):
             raise ServiceError(Code.TOO_MANY_CALLS)

@@ -35,8 +35,14 @@ from animalcat.service.access.secret import ServerSecret
 from animalcat.service.access.tokens import FOLDER
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, DeniedError, ErrorInterceptor, ServiceError
-from animalcat.service.host.doorman import Budget, Doorman, all_descriptors, descriptors, host_of
 from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
+from animalcat.service.host.listeners import (
+    Budget,
+    Listeners,
+    all_descriptors,
+    descriptors,
+    host_of,
+)
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.readiness import DRAINING, Readiness
@@ -345,7 +351,7 @@ async def create_server(
         assert audit is not None, "a server keeps one"
         metrics = Metrics() if settings.metrics else None
         budget = Budget.of(descriptors(), settings.max_strangers)
-        doorman = Doorman(budget, refusals)
+        listeners = Listeners(budget, refusals)
         limiting = LimitsInterceptor(inside.limits)
         certificates = await asyncio.to_thread(ServerCertificates, settings)
         standing.certificates = certificates.expiries
@@ -355,13 +361,13 @@ async def create_server(
         local = LocalAddress()
         try:
             stack.enter_context(traced(settings.traces))
-            note_refusal = partial(_refused, refusals, doorman, inside.gate)
+            note_refusal = partial(_refused, refusals, listeners, inside.gate)
 
             def make_door(connections: int, *, open_to_machine: bool) -> grpc.aio.Server:
                 guards = [
                     *([CallCounter(metrics)] if metrics else []),
                     ErrorInterceptor(note_refusal),
-                    AccessInterceptor(inside.gate, doorman, open_to_machine=open_to_machine),
+                    AccessInterceptor(inside.gate, listeners, open_to_machine=open_to_machine),
                     limiting,
                 ]
                 return _empty_server(settings, guards, connections)
@@ -370,15 +376,15 @@ async def create_server(
             local_door = make_door(budget.local, open_to_machine=False)
             doors += [server, local_door]
             doors[1].add_insecure_port(local.address)
-            checks = Health(("", LIVENESS, READINESS, *SERVICES), doorman)
+            checks = Health(("", LIVENESS, READINESS, *SERVICES), listeners)
             standing.readiness.told = partial(_tell_health, checks)
             servicers = await servicers_of(inside, local)
             for door in doors:
                 _add_services(door, servicers, checks)
             address = _bind(server, settings, certificates.credentials())
-            doorman.port = int(address.rpartition(":")[2])
-            doorman.door = local.address.removeprefix("unix:")
-            tasks.append(asyncio.create_task(doorman.watch()))
+            listeners.ports.add(int(address.rpartition(":")[2]))
+            listeners.door = local.address.removeprefix("unix:")
+            tasks.append(asyncio.create_task(listeners.watch()))
             tasks.append(asyncio.create_task(standing.readiness.watch()))
             tasks.append(asyncio.create_task(standing.warn()))
             tasks.append(asyncio.create_task(engines.keep_spare()))
@@ -397,12 +403,15 @@ async def create_server(
                 for add, servicer in servicers:
                     add(servicer, calls)
                 served = Served(settings, inside.gate, calls, engines)
-                pages = await opened.enter_async_context(offered(served, certificates.context()))
+                pages = await opened.enter_async_context(
+                    offered(served, certificates.context(), listeners)
+                )
                 link, web = pages.link(), pages.url
             if metrics is not None:
                 offered = stack.enter_context(
                     metrics.served(*settings.metrics_at, engines, refusals, standing)
                 )
+                listeners.ports.add(offered)
                 log.info("measurements are offered at port %d", offered)
             lock.publish(address, "" if settings.open_to_machine else local.address, web)
             tasks.append(asyncio.create_task(_keep_locks(inside)))
@@ -575,12 +584,12 @@ async def _drain(server: RunningServer, seconds: float, hurry: asyncio.Event) ->
 
 
 def _refused(
-    refusals: Refusals, doorman: Doorman, gate: Gate, error: ServiceError, peer: str
+    refusals: Refusals, listeners: Listeners, gate: Gate, error: ServiceError, peer: str
 ) -> None:
     """Count calls that were refused, and calls of strangers, and have refusals audited."""
     caller = present.get(None)
     if caller is None and error.code is not Code.TOO_MANY_CALLS:  # else it was counted before
-        doorman.strange(peer)
+        listeners.strange(peer)
     if error.status in _REFUSALS or error.code in _REFUSED or isinstance(error, DeniedError):
         refusals.count(error.code, _who(caller, peer), error.message)
     if (error.status in _REFUSALS or isinstance(error, DeniedError)) and gate.audit is not None:

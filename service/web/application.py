@@ -59,7 +59,8 @@ def create_app(site: Site, parts: Sequence[MakePart]) -> Guard:
     kinds = (SignInNeeded, AnimalcatError, ServiceError, HTTPException, Exception)
     handlers: dict[Any, Any] = dict.fromkeys(kinds, told)
     app = Starlette(routes=routes, exception_handlers=handlers)
-    return Guard(app, site.visits, site.door)  # around it, so that errors too have its headers
+    # Around it, so that errors too have its headers.
+    return Guard(app, site.visits, site.door, site.serving)
 
 
 def _said(error: Exception) -> tuple[int, str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -101,9 +102,22 @@ class Asked:
 class Guard:
     """The ASGI middleware before all routes."""
 
-    def __init__(self, app: ASGIApp, visits: Visits, door: Door) -> None:
-        """Guard an application."""
-        self._app, self._visits, self._door = app, visits, door
+    def __init__(
+        self,
+        app: ASGIApp,
+        visits: Visits,
+        door: Door,
+        serving: Callable[[HTTPConnection], AbstractContextManager[None]],
+    ) -> None:
+        """Guard an application.
+
+        Args:
+            app: Answers what may be answered.
+            visits: Who looks.
+            door: By which addresses browsers come.
+            serving: Is told of each request that has come as a whole, for as long as it goes on.
+        """
+        self._app, self._visits, self._door, self._serving = app, visits, door, serving
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, if it may be."""
@@ -129,7 +143,8 @@ class Guard:
             else:
                 problem = _forged(request.headers, asked, body)
         if not problem:
-            await self._app(scope, receive, _with_headers(send))
+            with self._serving(request):
+                await self._app(scope, receive, _with_headers(send))
         elif socket:  # before it is accepted, this is an answer 403
             await WebSocketClose(1008)(scope, receive, send)
         else:

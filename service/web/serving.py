@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import uvicorn
 
 from animalcat.service.access.tokens import FOLDER
+from animalcat.service.host.listeners import Budget, Listeners, descriptors
+from animalcat.service.refusals import Refusals
 from animalcat.service.web.application import MakePart, create_app
 from animalcat.service.web.guard import Door, own_hosts
 from animalcat.service.web.parts import ALL
@@ -59,12 +61,15 @@ class Pages(NamedTuple):
 
 
 @asynccontextmanager
-async def offered(served: Served, tls: ssl.SSLContext | None) -> AsyncGenerator[Pages]:
+async def offered(
+    served: Served, tls: ssl.SSLContext | None, listeners: Listeners
+) -> AsyncGenerator[Pages]:
     """Offer the pages of a data directory for the duration of the block.
 
     Args:
         served: What serves the directory.
         tls: What the server shows of itself; None for one without TLS.
+        listeners: Guards the port.
 
     Raises:
         OSError: One cannot listen at the address of the settings; its file name says where.
@@ -77,7 +82,8 @@ async def offered(served: Served, tls: ssl.SSLContext | None) -> AsyncGenerator[
     names = settings.host_names
     hosts = own_hosts(host, listener.getsockname()[1], names)
     door = Door(hosts, settings.web_url, settings.tls)
-    site = Site(visits, door, served)
+    listeners.ports.add(listener.getsockname()[1])
+    site = Site(visits, door, served, listeners)
     async with _running(create_app(site, ALL), listener, site, tls):
         yield Pages(_url(listener, door), visits.ticket)
 
@@ -123,9 +129,15 @@ async def shown_at(
     """
     listener = _listener(*address)
     door = Door(own_hosts(address[0], listener.getsockname()[1]), url)
-    site = Site(visits, door)
-    async with _running(create_app(site, parts), listener, site):
-        yield Pages(_url(listener, door), visits.ticket)
+    listeners = Listeners(Budget.of(descriptors(), MOST_CONNECTIONS), Refusals())
+    listeners.ports.add(listener.getsockname()[1])
+    site = Site(visits, door, listeners=listeners)
+    watching = asyncio.create_task(listeners.watch())
+    try:
+        async with _running(create_app(site, parts), listener, site):
+            yield Pages(_url(listener, door), visits.ticket)
+    finally:
+        watching.cancel()
 
 
 class _Server(uvicorn.Server):

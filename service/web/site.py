@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -24,6 +25,7 @@ from animalcat.service.web.visits import Visits
 
 if TYPE_CHECKING:
     from animalcat.service.access.gate import Gate
+    from animalcat.service.host.listeners import Listeners
     from animalcat.service.host.settings import Settings
     from animalcat.service.own_calls import Calls
     from animalcat.service.session.engines import Engines
@@ -84,8 +86,15 @@ class Site:
         templates: All templates; every value is escaped, and names that nobody gave are errors.
     """
 
-    def __init__(self, visits: Visits, door: Door, served: Served | None = None) -> None:
+    def __init__(
+        self,
+        visits: Visits,
+        door: Door,
+        served: Served | None = None,
+        listeners: Listeners | None = None,
+    ) -> None:
         """Begin without parts; `create_app` adds them."""
+        self._listeners = listeners
         self.visits = visits
         self.door = door
         self.served = served
@@ -111,6 +120,19 @@ class Site:
         """End what parts keep open, such as streams; calling it twice is fine."""
         while self._stops:
             self._stops.pop()()
+
+    def serving(self, request: HTTPConnection) -> AbstractContextManager[None]:
+        """Know a connection for that of who looks, for the block's request and after."""
+        if self._listeners is None or request.client is None:
+            return nullcontext()
+        host, port = request.client
+        peer = f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}"
+        caller = self.known(request)
+        if caller is None:
+            self._listeners.strange(peer)
+            return self._listeners.admitted(peer, None, 0)
+        most = 0 if self.served is None else self.served.gate.most_connections(caller)
+        return self._listeners.admitted(peer, caller.id, most)
 
     def asked(self, request: HTTPConnection) -> Asked:
         """Return what the guard knows of a request."""

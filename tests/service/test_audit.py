@@ -26,7 +26,7 @@ from animalcat.service.access.callers import Caller, Role
 from animalcat.service.access.outbox import Outbox
 from animalcat.service.access.tokens import Tokens
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.host.doorman import host_of
+from animalcat.service.host.listeners import host_of
 from animalcat.service.model import NewLine
 from animalcat.service.storage.audit import AuditFilter, AuditLog
 from animalcat.service.storage.listing import Page

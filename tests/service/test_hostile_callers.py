@@ -14,8 +14,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import grpc
+import httpx
 import numpy as np
 import pytest
 import pytest_asyncio
@@ -31,7 +33,7 @@ from animalcat.service.access.callers import Role
 from animalcat.service.access.rates import DAY_SECONDS, Rates
 from animalcat.service.access.tokens import Quota, Tokens
 from animalcat.service.errors import ServiceError
-from animalcat.service.host.doorman import (
+from animalcat.service.host.listeners import (
     FLOOD_CALLS,
     MOST_OF_AGENT,
     OF_MACHINE,
@@ -539,6 +541,23 @@ class TestStrangers:
             while await guarded.ended() < before + 16:
                 await asyncio.sleep(0.05)
             await stream.rest_of(start, forward)
+            for one in idle:
+                one.close()
+
+    async def test_silent_connections_to_the_pages_shut_nobody_out(
+        self, served: Served, tmp_path: Path
+    ) -> None:
+        async with served(tmp_path, web="0", require_token=True, max_strangers=4) as connected:
+            operator = connected(Tokens(tmp_path).create(Role.OPERATOR)[1])
+            page = operator.running.link.partition("#")[0]
+            address = urlsplit(page)
+            assert address.hostname
+            assert address.port
+            idle = [socket.create_connection((address.hostname, address.port)) for _ in range(40)]
+            while (await refusals(operator)).get(ENDED, 0) < 36:
+                await asyncio.sleep(0.05)
+            async with httpx.AsyncClient() as browser:
+                assert (await browser.get(page)).status_code == 200
             for one in idle:
                 one.close()
 

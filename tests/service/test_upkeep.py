@@ -26,7 +26,7 @@ from animalcat.data import DataError, Part
 from animalcat.service.access.callers import Role
 from animalcat.service.access.outbox import Outbox
 from animalcat.service.access.tokens import Tokens
-from animalcat.service.host import doorman
+from animalcat.service.host import listeners
 from animalcat.service.model import NewLine
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.belonging import check_belonging
@@ -139,7 +139,7 @@ def test_a_look_at_descriptors_gives_up_no_lock(store: Path) -> None:
     with closing(SqlStore.in_directory(store)) as opened:
         opened.count_sessions()
         log = (store / "animalcat.sqlite-wal").stat().st_ino
-        for _ in doorman._sockets(socket.AF_INET):  # pyright: ignore[reportPrivateUsage]
+        for _ in listeners._sockets(socket.AF_INET):  # pyright: ignore[reportPrivateUsage]
             pass
         look = (
             "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM meta')"
