@@ -7,7 +7,6 @@ unless an HTML comment `seen DATE, MACHINE` right before it says where such a lo
 from __future__ import annotations
 
 import builtins
-import importlib
 import re
 import shlex
 import signal
@@ -250,16 +249,6 @@ def test_the_pages_of_layouts_and_pictures_run() -> None:
     gallery = python_of("gallery.md")
     gallery["plt"].close(gallery["figure"])
     assert Path("forest.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_modules_that_the_page_of_layouts_names_have_what_it_says() -> None:
-    page = (ROOT / "docs" / "reference" / "layout-file.md").read_text()
-    rows = re.findall(r"^\| [^|]* \| (`animalcat[^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
-    assert len(rows) > 10
-    for modules, names in rows:
-        homes = [importlib.import_module(name) for name in re.findall(r"`([\w.]+)`", modules)]
-        for name in re.findall(r"`(\w+)`", names):
-            assert any(hasattr(home, name) for home in homes), name
 
 
 @pytest.fixture
