@@ -186,14 +186,7 @@ PAIRS: Final = (
         unread=frozenset({"instance", "cause_kind"}),
         kept={"agent_instance": "", "unreadable": ""},
     ),
-    Pair(
-        values.CampaignSpec,
-        campaigns_pb2.CampaignSpec,
-        moved={
-            name: f"allocation.{name}"
-            for name in ("budget", "common", "block", "at_once", "alike", "confidence")
-        },
-    ),
+    Pair(values.CampaignSpec, campaigns_pb2.CampaignSpec),
     Pair(
         values.Campaign,
         campaigns_pb2.Campaign,

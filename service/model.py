@@ -12,18 +12,15 @@ from animalcat.values import AuditLine, CampaignSpec
 
 @dataclass(frozen=True, slots=True)
 class StoredCampaign:
-    """A campaign as it is stored; its sessions say how many episodes were handed out.
+    """A campaign as it is stored.
 
     Attributes:
         id: Id, the last component of its name.
         spec: Its specification.
         sessions: Ids of its sessions, in the order of the agents.
         created: Time of creation, with time zone.
-        reason: Why it hands out no more episodes; empty while it goes on.
         unreadable: Why its record cannot be read, and then its spec has no content; empty if it
             can.
-        max_workers: Most simulators that play it at once on one server; 0 for no limit of its own.
-            It changes no result, so it is no part of the specification.
         owner: Subject to whom it belongs; empty for nobody.
     """
 
@@ -31,9 +28,7 @@ class StoredCampaign:
     spec: CampaignSpec
     sessions: tuple[str, ...]
     created: datetime
-    reason: str = ""
     unreadable: str = ""
-    max_workers: int = 0
     owner: str = ""
 
 

@@ -151,14 +151,9 @@ class Operations:
         """Ask an operation to stop; one that is over stays as it is.
 
         Raises:
-            ServiceError: There is no such operation, or it cannot be stopped midway.
+            ServiceError: There is no such operation.
         """
         known = self.get(operation)
-        if not known.state.over and not known.kind.cancellable:
-            raise ServiceError(
-                Code.INVALID_REQUEST,
-                f"{names.operation_name(operation)} cannot be stopped midway; wait until it ends",
-            )
         if not known.state.over:
             self._stops[operation].wanted = True
         return known
@@ -178,13 +173,10 @@ class Operations:
             await news.wait()
 
     async def close(self) -> None:
-        """Stop what can be stopped and wait for it; what was running becomes aborted."""
+        """Stop all and wait for it; what was running becomes aborted."""
         self._closing = True
-        for operation, stop in self._stops.items():
-            if self._known[operation].kind.cancellable:
-                stop.wanted = True
-            else:  # it waits for something that the server stops as well
-                self._tasks[operation].cancel()
+        for stop in self._stops.values():
+            stop.wanted = True
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _run(

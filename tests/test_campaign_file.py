@@ -37,8 +37,8 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
             FILE + "agents_run: {where: slurm}\n",
             "agents_run.where: Input should be 'local' or 'ray'",
         ),
-        (FILE + "max_workers: -1\n", "max_workers -1 is out of range; give 0 to 10000"),
-        (FILE + "max_workers: many\n", "max_workers is 'many'; give a whole number"),
+        (FILE + "common: 0\n", "common 0 is out of range; give 1 or more"),
+        (FILE + "common: many\n", "common is 'many'; give a whole number"),
         ("- 1\n", "the whole file: "),
     ],
 )
@@ -68,16 +68,14 @@ def test_an_unknown_agent_is_named_before_a_server_starts(tmp_path: Path) -> Non
         ("--budget 3", "leave out --budget (say it there as `budget:`)"),
         ("--agent a --agent b", "--agent (say it there as `agents:`)"),
         ("--battery b --layout l", "`batteries:`), --layout (say it there as `layouts:`)"),
-        ("--seed 1 --common 2 --block 2", "--common (say it there as `common:`), --block"),
-        ("--at-once 2 --alike 0.1 --policy random", "--at-once (say it there as `at_once:`)"),
+        ("--seed 1 --common 2", "--common (say it there as `common:`)"),
+        ("--policy random", "--policy (say it there as `policy:`)"),
         ("--random-share 0.5 --no-certify", "--random-share (say it there as `random_share:`)"),
-        ("--max-workers 2", "--max-workers (say it there as `max_workers:`)"),
         ("--fresh", "--fresh (say it there as `fresh:`)"),
         ("--action-timeout 3", "--action-timeout (say it there as `action_timeout_seconds:`)"),
         ("--features f.csv --variant v", "--variant (no campaign of a file has it)"),
         ("--address 10.0.0.1:6379", "--address names a Ray cluster"),
         ("--address auto --engine local", "--address names a Ray cluster"),
-        ("--against builtin:forward", "its agents: builtin:random, builtin:braitenberg"),
     ],
 )
 def test_an_option_that_would_be_without_effect_is_refused(
@@ -101,11 +99,10 @@ def test_a_campaign_for_each_layout(tmp_path: Path) -> None:
         (folder / name).write_bytes(content)
     path.write_text(
         f"agents: [builtin:random, builtin:braitenberg]\nbatteries: ['{folder}']\n"
-        "layouts: [aaio, one-capability]\nbudget: 4\ncommon: 2\nblock: 1\ncertify: false\n"
-        "fresh: true\nmax_workers: 1\n"
+        "layouts: [aaio, one-capability]\nbudget: 4\ncommon: 2\ncertify: false\n"
+        "fresh: true\n"
     )
     command = ["campaign", "run", str(path), "--data", str(tmp_path / "data")]
-    command += ["--against", "builtin:random"]
     app = build(["campaign"])
     found = CliRunner().invoke(app, [*command, "--json"])
     assert found.exit_code == 0, found.output
@@ -113,8 +110,5 @@ def test_a_campaign_for_each_layout(tmp_path: Path) -> None:
     layouts = [one["layout"].split("/")[-1].split("@")[0] for one in campaigns]
     assert layouts == ["aaio", "one-capability"]
     assert [one["episodes"] for one in campaigns] == [4, 4]
-    assert [one["max_workers"] for one in campaigns] == [1, 1]
-    paired = [one["paired"]["builtin:braitenberg"]["pairs"] for one in campaigns]
-    assert paired == [2, 2]
     again = CliRunner().invoke(app, [*command, "--json"])
     assert json.loads(again.stdout)["campaigns"] == campaigns

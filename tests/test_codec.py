@@ -21,7 +21,7 @@ from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
-from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.plugins import KINDS, Plugin
 from animalcat.service.access.gate import known_to_agent
 from animalcat.service.errors import Code, ServiceError
@@ -192,7 +192,6 @@ sessions = st.builds(
     successes=count,
     capabilities=st.lists(capabilities, max_size=3).map(tuple),
     misfit=text,
-    allowed=st.none() | count,
     paused=st.booleans(),
     practised=count,
     spent=st.builds(Spent, number, count, count, st.dictionaries(text, number, max_size=2)),
@@ -209,7 +208,8 @@ campaigns = st.builds(
     CampaignSpec,
     agents=st.just(("a", "b")),
     session=specs,
-    allocation=st.builds(Allocation, st.integers(1, 1000), common=st.integers(1, 9)),
+    budget=st.integers(1, 1000),
+    common=st.integers(1, 9),
     take=st.integers(1, 99),
 )
 
@@ -325,7 +325,7 @@ def test_every_field_of_every_message_and_value_has_its_partner() -> None:
         values.RecipeText,
         Identity,
     }
-    alone |= {values.RecordedStep, Allocation}
+    alone |= {values.RecordedStep}
     alone |= {one for one in told if issubclass(one, str)}
     assert told - kinds == alone
 

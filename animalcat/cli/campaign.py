@@ -47,9 +47,8 @@ from animalcat.cli.shared.output import (
     some,
     status,
 )
-from animalcat.cli.shared.progress import PipeLines, bar, operation_progress
+from animalcat.cli.shared.progress import PipeLines, bar
 from animalcat.cli.shared.remote import (
-    AllowBuild,
     AllowPlugin,
     AsJson,
     Data,
@@ -88,16 +87,7 @@ CLUSTER: Final = "Many machines"
 
 _POLL_SECONDS: Final = 0.5
 _AGAIN: Final = "run the same command again"
-"""What goes on with a campaign. `campaign resume` alone would not know where its agents ran."""
-Against = Annotated[
-    str,
-    typer.Option(
-        metavar="AGENT",
-        help="Compare every other agent with this one on the arenas that all play first, by "
-        "evidence that may be looked at at any time.",
-        show_default="none",
-    ),
-]
+"""What goes on with a campaign."""
 
 
 def run(
@@ -125,14 +115,13 @@ def run(
         typer.Option(
             metavar="EPISODES",
             min=1,
-            help="How many episodes all agents together may play.",
+            help="How many episodes all agents together play, each an equal share.",
             rich_help_panel=SHARES,
         ),
     ] = None,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
-    against: Against = "",
     same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
     agent_sees: AgentSees = None,
@@ -161,11 +150,10 @@ def run(
     as_json: AsJson = False,
     **options: Any,
 ) -> None:
-    """Measure several agents and compare them.
+    """Measure several agents by as many episodes each, and compare them at the end.
 
-    It ends when the agents are told apart, or when the budget is spent. All agents play the same
-    random arenas first. After that, episodes go to the agents whose profiles still overlap. The
-    same command again goes on with the same campaign.
+    All agents play the same random arenas first, and then what tells most about each. The same
+    command again goes on with the same campaign.
     """
     plan, chosen = None, read_options(CampaignOptions, options)
     if file is not None:
@@ -194,7 +182,6 @@ def run(
             )
     if chosen.get("camera") is None and (side := max(map(pictures_of, agent))):
         chosen["camera"] = side
-    _check_against(against, agent)
     bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
     if plan is not None and plan.agents_run.where == "ray":
         check_trusted(agent, bounds)
@@ -202,18 +189,7 @@ def run(
         check_apart(agent, bounds, None if server else data_folder(data))
     chosen["backend"], builds = parse_backend(chosen.get("backend", ""), server)
     if plan is not None:
-        _run_file(
-            plan,
-            chosen,
-            builds,
-            allow_plugin or (),
-            address,
-            bounds,
-            server,
-            data,
-            as_json,
-            against,
-        )
+        _run_file(plan, chosen, builds, allow_plugin or (), address, bounds, server, data, as_json)
         return
     assert budget is not None, "checked above"
     with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
@@ -232,41 +208,11 @@ def run(
         say_coverage(client, campaign.sessions[0], variant=bool(layout))
         say_pages(server, data, f"/campaigns/{campaign.id}")
         played = _play(client, campaign, bounds)
-        show_campaign(client, played, as_json, against)
+        show_campaign(client, played, as_json)
         fail_if_unplayable(client, played.sessions)
 
 
 app.command("run")(with_options(run, CampaignOptions))
-
-
-@app.command()
-def resume(
-    campaign: CampaignArgument,
-    same_agent: SameAgent = False,
-    agent_may: AgentMay = Permission.PLAY,
-    agent_sees: AgentSees = None,
-    agent_env: AgentEnv = None,
-    allow_build: AllowBuild = None,
-    allow_plugin: AllowPlugin = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
-) -> None:
-    """Go on with a campaign where it stopped.
-
-    Nothing is played twice.
-    """
-    builds = [build.absolute() for build in allow_build or ()]
-    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
-        begun = client.get_campaign(campaign)
-        for reference in begun.spec.agents:
-            check_reference(reference)
-        bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
-        check_apart(begun.spec.agents, bounds)
-        say_pages(server, data, f"/campaigns/{begun.id}")
-        played = _play(client, begun, bounds)
-        show_campaign(client, played, as_json)
-        fail_if_unplayable(client, played.sessions)
 
 
 @app.command("list")
@@ -288,7 +234,6 @@ def list_campaigns(
         Column("agents", 3),
         Column("episodes", 1),
         Column("budget", 6),
-        Column("reason", 2),
     ]
     with client_for(server, data) as client:
         asked = whose(everybodys, owner)
@@ -302,7 +247,6 @@ def list_campaigns(
 @app.command()
 def show(
     campaign: CampaignArgument,
-    against: Against = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -310,70 +254,7 @@ def show(
     """Show the profiles of agents side by side: their ranks, and how they differ."""
     with client_for(server, data) as client:
         shown = client.get_campaign(campaign)
-        _check_against(against, shown.spec.agents)
-        show_campaign(client, shown, as_json, against)
-
-
-@app.command()
-def report(
-    campaign: CampaignArgument,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE.html", help="Write the page to this file."),
-    ] = Path("campaign.html"),
-    mixed: Annotated[
-        bool,
-        typer.Option(
-            "--mixed",
-            help="Compare agents that were measured with different layouts, backends or "
-            "observations all the same.",
-        ),
-    ] = False,
-    against: Against = "",
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a page that compares the agents, from the draws of their posteriors.
-
-    An agent that has not played yet is left out, and the page says so.
-    """
-    from animalcat.cli.shared.comparing import show_comparison, side_by_side, write_comparison
-    from animalcat.cli.shared.pictures import read_from
-
-    with client_for(server, data) as client:
-        reported = client.get_campaign(campaign)
-        _check_against(against, reported.spec.agents)
-        played = [session for session in reported.sessions if session.episodes]
-        if len(played) < 2:
-            fail(f"{len(played)} of {len(reported.sessions)} agents have played; two are needed")
-        common = client.common_outcomes(reported.id)
-        results = read_from(client, [session.id for session in played])
-    row = campaign_row(reported)
-    idle = [session.spec.agent for session in reported.sessions if not session.episodes]
-    intro = [
-        f"Battery {row['battery']}, layout {row['layout']}. {row['episodes']} of {row['budget']} "
-        f"episodes were played; {row['reason'] or 'the campaign goes on'}.",
-        *([f"Nothing was played yet by {', '.join(idle)}."] if idle else []),
-    ]
-    known = side_by_side({result.agent: result for result in results}, mixed=mixed)
-    write_comparison(known, output, f"Campaign {row['campaign']}", intro, common, against)
-    if as_json:
-        show_comparison(known, as_json=True)
-
-
-@app.command()
-def end(
-    campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
-) -> None:
-    """End a campaign before its budget is spent.
-
-    What it has found out stays.
-    """
-    with client_for(server, data) as client:
-        with operation_progress("profiles are being made") as tell:
-            ended = client.end_campaign(campaign, tell)
-        show_campaign(client, ended, as_json)
+        show_campaign(client, shown, as_json)
 
 
 def _given(context: typer.Context) -> list[str]:
@@ -407,7 +288,6 @@ def _run_file(
     server: str | None,
     data: Path | None,
     as_json: bool,
-    against: str,
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
@@ -449,10 +329,10 @@ def _run_file(
                         raise
                     failed = True
         if as_json:
-            print_json({"campaigns": [campaign_json(client, over, against) for over in played]})
+            print_json({"campaigns": [campaign_json(client, over) for over in played]})
         else:
             for campaign in played:
-                show_campaign(client, campaign, as_json=False, against=against)
+                show_campaign(client, campaign, as_json=False)
         fail_if_unplayable(
             client, [session for campaign in played for session in campaign.sessions]
         )
@@ -520,8 +400,7 @@ def _followed(client: Client, name: str, processes: Mapping[str, Running]) -> Ca
             )
             if lines.due(row["episodes"], row["budget"]):
                 typer.echo(f"{row['episodes']} of {row['budget']} episodes: {played}", err=True)
-            waits = [s for s in current.sessions if not s.over and s.name not in processes]
-            if current.over or (current.waits_for and (lost or waits)):
+            if all(s.over or s.id in lost or s.name not in processes for s in current.sessions):
                 break
             for session in current.sessions:
                 process = processes.get(session.name)
@@ -534,10 +413,8 @@ def _followed(client: Client, name: str, processes: Mapping[str, Running]) -> Ca
     for words in lost.values():
         complain(words)
     if not current.over:
-        waits = f"the campaign waits for a person: {current.waits_for}"
-        fail(f"{waits}. When that is done, {_AGAIN}", FAILED)
-    if lost:
-        fail("the campaign is over without what these agents had left to play", FAILED)
+        waits = "; ".join(f"{s.spec.agent}: {s.waits_for}" for s in current.sessions if not s.over)
+        fail(f"the campaign waits for a person: {waits}. When that is done, {_AGAIN}", FAILED)
     return current
 
 
@@ -565,11 +442,6 @@ def _lost(client: Client, session: Session, process: Running) -> str:
         f"the agent {session.spec.agent} ended before its session did, in no episode; its session "
         f"{session.id} is paused until this command is run again"
     )
-
-
-def _check_against(against: str, agents: Sequence[str]) -> None:
-    if against and against not in agents:
-        fail(f"--against {against}: it is not in the campaign; its agents: {', '.join(agents)}")
 
 
 def _left(played: int, seconds: float, row: Mapping[str, Any]) -> str:

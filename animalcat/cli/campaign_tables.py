@@ -20,29 +20,21 @@ _SHOWN_AGENTS: Final = 8
 """Agents of a campaign that a list names."""
 
 
-def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict[str, Any]:
+def campaign_json(client: Client, campaign: Campaign) -> dict[str, Any]:
     """Return a campaign with its profiles, their comparison, and what all agents played.
 
     Args:
         client: To the server.
         campaign: The campaign.
-        against: The agent with which every other one is paired; empty for none.
     """
-    # To compare needs the server extra; to list does not.
-    from animalcat.layouts.adaptive.paired import compare_each
-
-    common = client.common_outcomes(campaign.id)
-    paired = compare_each(common, against) if against else {}
     profiles = _profiles(client, campaign)
     known = _compared(profiles)
     return {
         **campaign_row(campaign),
         "sessions": [session_row(session) for session in campaign.sessions],
         "profiles": profiles,
-        "common": common,
+        "common": client.common_outcomes(campaign.id),
         "comparison": known and known.to_dict(),
-        "against": against,
-        "paired": {agent: one.to_dict() for agent, one in paired.items()},
     }
 
 
@@ -57,25 +49,25 @@ def _profiles(client: Client, campaign: Campaign) -> dict[str, dict[str, Any]]:
 
 def _compared(profiles: dict[str, dict[str, Any]]) -> Comparison | None:
     """The agents side by side; None where there are not two."""
+    # To compare needs the server extra; to list does not.
     from animalcat.service.reporting.comparison import compare
 
     return compare(profiles, mixed=True) if len(profiles) > 1 else None
 
 
-def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: str = "") -> None:
+def show_campaign(client: Client, campaign: Campaign, as_json: bool) -> None:
     """Print what `campaign_json` returns, as tables or as JSON."""
     from animalcat.cli.shared.comparing import show_comparison
     from animalcat.cli.shared.tables import INTERVAL, profile_rows
-    from animalcat.layouts.adaptive.paired import compare_each
 
-    row = campaign_json(client, campaign, against)
+    row = campaign_json(client, campaign)
     if as_json:
         print_json(row)
         return
     common, profiles = row["common"], row["profiles"]
     typer.echo(
         f"{row['campaign']} on {row['battery']}, {row['layout']}: {row['episodes']} of "
-        f"{row['budget']} episodes; {row['reason'] or 'it goes on'}"
+        f"{row['budget']} episodes; {'it is over' if row['over'] else 'it goes on'}"
     )
     print_rows(
         [_standing(session, common) for session in campaign.sessions],
@@ -93,18 +85,6 @@ def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: st
     for session in campaign.sessions:
         for change in session.identity.changes:
             typer.echo(f"warning: {session.spec.agent}: {change}")
-    if against:
-        paired = compare_each(common, against)
-        print_rows(
-            [{"agent": agent, **comparison.row()} for agent, comparison in paired.items()],
-            ["agent", "arenas", "only it passed", "only the other", "difference", "e-value", "is"],
-            as_json=False,
-            title=f"Against {against}, on the arenas that all play first",
-        )
-        typer.echo(
-            "An e-value is by what bets that two agents differ have multiplied their stake; "
-            "20 tells them apart."
-        )
     if (known := _compared(profiles)) is not None:
         show_comparison(known, as_json=False)
         return
@@ -134,11 +114,9 @@ def campaign_row(campaign: Campaign) -> dict[str, Any]:
         "layout": spec.session.layout,
         "agents": list(spec.agents),
         "episodes": campaign.episodes,
-        "budget": spec.allocation.budget,
+        "budget": spec.budget,
         "over": campaign.over,
-        "reason": campaign.reason,
-        "waits_for": campaign.waits_for,
-        "max_workers": campaign.max_workers,
+        "unreadable": campaign.unreadable,
         "created": timestamp(campaign.created),
         "owner": campaign.owner,
     }

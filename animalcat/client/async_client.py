@@ -617,7 +617,7 @@ class AsyncClient:
         Args:
             agents: Names of the agents, 2 to 1,000, each once.
             battery: Id or resource name.
-            budget: Episodes of all agents together.
+            budget: Episodes of all agents together; each plays an equal share of them.
             layout: As in `create_session`.
             layout_variant: Variant of the layout.
             observation_spec: What the agents see.
@@ -630,18 +630,14 @@ class AsyncClient:
             TypeError: There is no such option.
         """
         places = _asked(CampaignOptions, options, observation_spec)
-        most = places.pop("max_workers", 0)
         spec = campaigns_pb2.CampaignSpec(
             agents=agents, session=_session_spec("", battery, layout, layout_variant)
         )
-        put(CampaignSpec, spec, {"allocation.budget": _whole("budget", budget)})
-        own = ("allocation", "take")
+        put(CampaignSpec, spec, {"budget": _whole("budget", budget)})
         for path, value in places.items():
-            at = path if path.startswith(own) else f"session.{path}"
+            at = path if path in ("common", "take") else f"session.{path}"
             put(CampaignSpec, spec, {at: value})
-        request = campaigns_pb2.CreateCampaignRequest(
-            spec=spec, request_id=request_id, max_workers=most
-        )
+        request = campaigns_pb2.CreateCampaignRequest(spec=spec, request_id=request_id)
         answer = await self._call(self._campaigns.CreateCampaign, request)
         return decode(Campaign, answer.campaign)
 
@@ -691,18 +687,6 @@ class AsyncClient:
         request = campaigns_pb2.ListCampaignsRequest(whose=encode(whose))
         convert = partial(decode, Campaign)
         return self._pages(self._campaigns.ListCampaigns, request, "campaigns", convert, limit)
-
-    async def end_campaign(self, campaign: str, on_progress: OnProgress | None = None) -> Campaign:
-        """End a campaign; each of its sessions that was played has its profile.
-
-        Args:
-            campaign: Its id.
-            on_progress: Called with the operation whenever it has progressed.
-        """
-        request = campaigns_pb2.EndCampaignRequest(name=names.campaign_name(campaign))
-        begun = await self._call(self._campaigns.EndCampaign, request)
-        await self.wait(decode(Operation, begun.operation), on_progress)
-        return await self.get_campaign(campaign)
 
     async def delete_campaign(self, campaign: str) -> None:
         """Forget a campaign that is over; its sessions stay.

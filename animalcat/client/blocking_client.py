@@ -258,7 +258,6 @@ class Client:
     list_campaigns = _blocking(AsyncClient.list_campaigns)
     campaigns = _iterating(AsyncClient.campaigns)
     common_outcomes = _blocking(AsyncClient.common_outcomes)
-    end_campaign = _blocking(AsyncClient.end_campaign)
     delete_campaign = _blocking(AsyncClient.delete_campaign)
     import_battery = _blocking(AsyncClient.import_battery)
     import_demands = _blocking(AsyncClient.import_demands)

@@ -1,4 +1,4 @@
-"""Several agents on one battery with one budget, measured and compared from Python."""
+"""Several agents on one battery, measured and compared from Python."""
 
 from __future__ import annotations
 
@@ -165,8 +165,10 @@ async def _playing(
                         f"the agent {session.spec.agent} ended before its session {session.id} "
                         f"did\n{process.output()}".rstrip()
                     )
-            if now.waits_for:
-                raise AnimalcatError(f"the campaign waits for a person: {now.waits_for}")
+            waiting = [session for session in now.sessions if not session.over]
+            if all(session.held for session in waiting):
+                words = "; ".join(f"{s.spec.agent}: {s.waits_for}" for s in waiting)
+                raise AnimalcatError(f"the campaign waits for a person: {words}")
             await asyncio.sleep(_LOOK_SECONDS)
     finally:
         for task in tasks.values():

@@ -303,15 +303,15 @@ class Lab(Client):
         progress: bool = True,
         **options: Unpack[CampaignOptions],
     ) -> CampaignResult:
-        """Measure several agents and compare them, until they are told apart.
+        """Measure several agents by as many episodes each, and compare them at the end.
 
-        All of them play the same random arenas first. After that, episodes go to the agents whose
-        profiles still overlap. The same call again goes on with the same campaign.
+        All of them play the same random arenas first. The same call again goes on with the same
+        campaign.
 
         Args:
             agents: Agents as `measure` takes them, by their names or in a list.
             battery: What `battery` takes.
-            budget: Episodes of all agents together.
+            budget: Episodes of all agents together; each plays an equal share of them.
             layout: As in `measure`.
             layout_variant: Variant of the layout.
             observation_spec: What the agents see; rays by default.

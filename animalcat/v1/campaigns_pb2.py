@@ -22,45 +22,40 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from animalcat.v1 import operations_pb2 as animalcat_dot_v1_dot_operations__pb2
 from animalcat.v1 import sessions_pb2 as animalcat_dot_v1_dot_sessions__pb2
 from animalcat.v1 import types_pb2 as animalcat_dot_v1_dot_types__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x61nimalcat/v1/campaigns.proto\x12\x0c\x61nimalcat.v1\x1a\x1d\x61nimalcat/v1/operations.proto\x1a\x1b\x61nimalcat/v1/sessions.proto\x1a\x18\x61nimalcat/v1/types.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9c\x02\n\x0c\x43\x61mpaignSpec\x12\x0e\n\x06\x61gents\x18\x01 \x03(\t\x12*\n\x07session\x18\x02 \x01(\x0b\x32\x19.animalcat.v1.SessionSpec\x12\x0e\n\x06\x62udget\x18\x03 \x01(\r\x12\x13\n\x06\x63ommon\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x12\n\x05\x62lock\x18\x05 \x01(\rH\x01\x88\x01\x01\x12\x14\n\x07\x61t_once\x18\x06 \x01(\rH\x02\x88\x01\x01\x12\x12\n\x05\x61like\x18\x07 \x01(\x01H\x03\x88\x01\x01\x12\x17\n\nconfidence\x18\x08 \x01(\x01H\x04\x88\x01\x01\x12\x11\n\x04take\x18\t \x01(\rH\x05\x88\x01\x01\x42\t\n\x07_commonB\x08\n\x06_blockB\n\n\x08_at_onceB\x08\n\x06_alikeB\r\n\x0b_confidenceB\x07\n\x05_take\"\x89\x02\n\x08\x43\x61mpaign\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\x04spec\x18\x02 \x01(\x0b\x32\x1a.animalcat.v1.CampaignSpec\x12\'\n\x08sessions\x18\x03 \x03(\x0b\x32\x15.animalcat.v1.Session\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bmax_workers\x18\x06 \x01(\r\x12\x11\n\twaits_for\x18\x07 \x01(\t\x12\x10\n\x08\x65pisodes\x18\x08 \x01(\r\x12\x0c\n\x04over\x18\t \x01(\x08\x12\r\n\x05owner\x18\n \x01(\tJ\x04\x08\x0b\x10\x0c\"j\n\x15\x43reateCampaignRequest\x12(\n\x04spec\x18\x01 \x01(\x0b\x32\x1a.animalcat.v1.CampaignSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0bmax_workers\x18\x03 \x01(\r\"B\n\x16\x43reateCampaignResponse\x12(\n\x08\x63\x61mpaign\x18\x01 \x01(\x0b\x32\x16.animalcat.v1.Campaign\"2\n\x12GetCampaignRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x63ommon\x18\x02 \x01(\x08\"m\n\x13GetCampaignResponse\x12(\n\x08\x63\x61mpaign\x18\x01 \x01(\x0b\x32\x16.animalcat.v1.Campaign\x12,\n\x06\x63ommon\x18\x02 \x03(\x0b\x32\x1c.animalcat.v1.CommonOutcomes\"9\n\x0e\x43ommonOutcomes\x12\'\n\x08outcomes\x18\x01 \x03(\x0e\x32\x15.animalcat.v1.Outcome\"\x9c\x01\n\x14ListCampaignsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07\x62\x61ttery\x18\x03 \x01(\t\x12\x15\n\x08going_on\x18\x04 \x01(\x08H\x00\x88\x01\x01\x12(\n\x05whose\x18\x05 \x01(\x0b\x32\x19.animalcat.v1.OwnerFilterB\x0b\n\t_going_on\"[\n\x15ListCampaignsResponse\x12)\n\tcampaigns\x18\x01 \x03(\x0b\x32\x16.animalcat.v1.Campaign\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"6\n\x12\x45ndCampaignRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"A\n\x13\x45ndCampaignResponse\x12*\n\toperation\x18\x01 \x01(\x0b\x32\x17.animalcat.v1.Operation\"9\n\x15\x44\x65leteCampaignRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"\x18\n\x16\x44\x65leteCampaignResponse2\xc7\x03\n\tCampaigns\x12[\n\x0e\x43reateCampaign\x12#.animalcat.v1.CreateCampaignRequest\x1a$.animalcat.v1.CreateCampaignResponse\x12R\n\x0bGetCampaign\x12 .animalcat.v1.GetCampaignRequest\x1a!.animalcat.v1.GetCampaignResponse\x12X\n\rListCampaigns\x12\".animalcat.v1.ListCampaignsRequest\x1a#.animalcat.v1.ListCampaignsResponse\x12R\n\x0b\x45ndCampaign\x12 .animalcat.v1.EndCampaignRequest\x1a!.animalcat.v1.EndCampaignResponse\x12[\n\x0e\x44\x65leteCampaign\x12#.animalcat.v1.DeleteCampaignRequest\x1a$.animalcat.v1.DeleteCampaignResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x61nimalcat/v1/campaigns.proto\x12\x0c\x61nimalcat.v1\x1a\x1b\x61nimalcat/v1/sessions.proto\x1a\x18\x61nimalcat/v1/types.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x01\n\x0c\x43\x61mpaignSpec\x12\x0e\n\x06\x61gents\x18\x01 \x03(\t\x12*\n\x07session\x18\x02 \x01(\x0b\x32\x19.animalcat.v1.SessionSpec\x12\x0e\n\x06\x62udget\x18\x03 \x01(\r\x12\x13\n\x06\x63ommon\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x11\n\x04take\x18\t \x01(\rH\x01\x88\x01\x01\x42\t\n\x07_commonB\x07\n\x05_takeJ\x04\x08\x05\x10\x06J\x04\x08\x06\x10\x07J\x04\x08\x07\x10\x08J\x04\x08\x08\x10\tR\x05\x62lockR\x07\x61t_onceR\x05\x61likeR\nconfidence\"\x91\x02\n\x08\x43\x61mpaign\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\x04spec\x18\x02 \x01(\x0b\x32\x1a.animalcat.v1.CampaignSpec\x12\'\n\x08sessions\x18\x03 \x03(\x0b\x32\x15.animalcat.v1.Session\x12\x12\n\nunreadable\x18\x04 \x01(\t\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x65pisodes\x18\x08 \x01(\r\x12\x0c\n\x04over\x18\t \x01(\x08\x12\r\n\x05owner\x18\n \x01(\tJ\x04\x08\x06\x10\x07J\x04\x08\x07\x10\x08J\x04\x08\x0b\x10\x0cR\x06reasonR\x0bmax_workersR\twaits_for\"h\n\x15\x43reateCampaignRequest\x12(\n\x04spec\x18\x01 \x01(\x0b\x32\x1a.animalcat.v1.CampaignSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\tJ\x04\x08\x03\x10\x04R\x0bmax_workers\"B\n\x16\x43reateCampaignResponse\x12(\n\x08\x63\x61mpaign\x18\x01 \x01(\x0b\x32\x16.animalcat.v1.Campaign\"2\n\x12GetCampaignRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x63ommon\x18\x02 \x01(\x08\"m\n\x13GetCampaignResponse\x12(\n\x08\x63\x61mpaign\x18\x01 \x01(\x0b\x32\x16.animalcat.v1.Campaign\x12,\n\x06\x63ommon\x18\x02 \x03(\x0b\x32\x1c.animalcat.v1.CommonOutcomes\"9\n\x0e\x43ommonOutcomes\x12\'\n\x08outcomes\x18\x01 \x03(\x0e\x32\x15.animalcat.v1.Outcome\"\x88\x01\n\x14ListCampaignsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07\x62\x61ttery\x18\x03 \x01(\t\x12(\n\x05whose\x18\x05 \x01(\x0b\x32\x19.animalcat.v1.OwnerFilterJ\x04\x08\x04\x10\x05R\x08going_on\"[\n\x15ListCampaignsResponse\x12)\n\tcampaigns\x18\x01 \x03(\x0b\x32\x16.animalcat.v1.Campaign\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"9\n\x15\x44\x65leteCampaignRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"\x18\n\x16\x44\x65leteCampaignResponse2\xf3\x02\n\tCampaigns\x12[\n\x0e\x43reateCampaign\x12#.animalcat.v1.CreateCampaignRequest\x1a$.animalcat.v1.CreateCampaignResponse\x12R\n\x0bGetCampaign\x12 .animalcat.v1.GetCampaignRequest\x1a!.animalcat.v1.GetCampaignResponse\x12X\n\rListCampaigns\x12\".animalcat.v1.ListCampaignsRequest\x1a#.animalcat.v1.ListCampaignsResponse\x12[\n\x0e\x44\x65leteCampaign\x12#.animalcat.v1.DeleteCampaignRequest\x1a$.animalcat.v1.DeleteCampaignResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'animalcat.v1.campaigns_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CAMPAIGNSPEC']._serialized_start=166
-  _globals['_CAMPAIGNSPEC']._serialized_end=450
-  _globals['_CAMPAIGN']._serialized_start=453
-  _globals['_CAMPAIGN']._serialized_end=718
-  _globals['_CREATECAMPAIGNREQUEST']._serialized_start=720
-  _globals['_CREATECAMPAIGNREQUEST']._serialized_end=826
-  _globals['_CREATECAMPAIGNRESPONSE']._serialized_start=828
-  _globals['_CREATECAMPAIGNRESPONSE']._serialized_end=894
-  _globals['_GETCAMPAIGNREQUEST']._serialized_start=896
-  _globals['_GETCAMPAIGNREQUEST']._serialized_end=946
-  _globals['_GETCAMPAIGNRESPONSE']._serialized_start=948
-  _globals['_GETCAMPAIGNRESPONSE']._serialized_end=1057
-  _globals['_COMMONOUTCOMES']._serialized_start=1059
-  _globals['_COMMONOUTCOMES']._serialized_end=1116
-  _globals['_LISTCAMPAIGNSREQUEST']._serialized_start=1119
-  _globals['_LISTCAMPAIGNSREQUEST']._serialized_end=1275
-  _globals['_LISTCAMPAIGNSRESPONSE']._serialized_start=1277
-  _globals['_LISTCAMPAIGNSRESPONSE']._serialized_end=1368
-  _globals['_ENDCAMPAIGNREQUEST']._serialized_start=1370
-  _globals['_ENDCAMPAIGNREQUEST']._serialized_end=1424
-  _globals['_ENDCAMPAIGNRESPONSE']._serialized_start=1426
-  _globals['_ENDCAMPAIGNRESPONSE']._serialized_end=1491
-  _globals['_DELETECAMPAIGNREQUEST']._serialized_start=1493
-  _globals['_DELETECAMPAIGNREQUEST']._serialized_end=1550
-  _globals['_DELETECAMPAIGNRESPONSE']._serialized_start=1552
-  _globals['_DELETECAMPAIGNRESPONSE']._serialized_end=1576
-  _globals['_CAMPAIGNS']._serialized_start=1579
-  _globals['_CAMPAIGNS']._serialized_end=2034
+  _globals['_CAMPAIGNSPEC']._serialized_start=135
+  _globals['_CAMPAIGNSPEC']._serialized_end=344
+  _globals['_CAMPAIGN']._serialized_start=347
+  _globals['_CAMPAIGN']._serialized_end=620
+  _globals['_CREATECAMPAIGNREQUEST']._serialized_start=622
+  _globals['_CREATECAMPAIGNREQUEST']._serialized_end=726
+  _globals['_CREATECAMPAIGNRESPONSE']._serialized_start=728
+  _globals['_CREATECAMPAIGNRESPONSE']._serialized_end=794
+  _globals['_GETCAMPAIGNREQUEST']._serialized_start=796
+  _globals['_GETCAMPAIGNREQUEST']._serialized_end=846
+  _globals['_GETCAMPAIGNRESPONSE']._serialized_start=848
+  _globals['_GETCAMPAIGNRESPONSE']._serialized_end=957
+  _globals['_COMMONOUTCOMES']._serialized_start=959
+  _globals['_COMMONOUTCOMES']._serialized_end=1016
+  _globals['_LISTCAMPAIGNSREQUEST']._serialized_start=1019
+  _globals['_LISTCAMPAIGNSREQUEST']._serialized_end=1155
+  _globals['_LISTCAMPAIGNSRESPONSE']._serialized_start=1157
+  _globals['_LISTCAMPAIGNSRESPONSE']._serialized_end=1248
+  _globals['_DELETECAMPAIGNREQUEST']._serialized_start=1250
+  _globals['_DELETECAMPAIGNREQUEST']._serialized_end=1307
+  _globals['_DELETECAMPAIGNRESPONSE']._serialized_start=1309
+  _globals['_DELETECAMPAIGNRESPONSE']._serialized_end=1333
+  _globals['_CAMPAIGNS']._serialized_start=1336
+  _globals['_CAMPAIGNS']._serialized_end=1707
 # @@protoc_insertion_point(module_scope)

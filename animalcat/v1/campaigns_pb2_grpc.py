@@ -26,8 +26,7 @@ if _version_not_supported:
 
 
 class CampaignsStub:
-    """Campaigns. Each agent has a session of its own, which it plays like any other; the service says
-    how many episodes each may begin for now.
+    """Campaigns. Each agent has a session of its own, which it plays like any other.
     """
 
     def __init__(self, channel):
@@ -51,11 +50,6 @@ class CampaignsStub:
                 request_serializer=animalcat_dot_v1_dot_campaigns__pb2.ListCampaignsRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_campaigns__pb2.ListCampaignsResponse.FromString,
                 _registered_method=True)
-        self.EndCampaign = channel.unary_unary(
-                '/animalcat.v1.Campaigns/EndCampaign',
-                request_serializer=animalcat_dot_v1_dot_campaigns__pb2.EndCampaignRequest.SerializeToString,
-                response_deserializer=animalcat_dot_v1_dot_campaigns__pb2.EndCampaignResponse.FromString,
-                _registered_method=True)
         self.DeleteCampaign = channel.unary_unary(
                 '/animalcat.v1.Campaigns/DeleteCampaign',
                 request_serializer=animalcat_dot_v1_dot_campaigns__pb2.DeleteCampaignRequest.SerializeToString,
@@ -64,8 +58,7 @@ class CampaignsStub:
 
 
 class CampaignsServicer:
-    """Campaigns. Each agent has a session of its own, which it plays like any other; the service says
-    how many episodes each may begin for now.
+    """Campaigns. Each agent has a session of its own, which it plays like any other.
     """
 
     def CreateCampaign(self, request, context):
@@ -84,14 +77,6 @@ class CampaignsServicer:
 
     def ListCampaigns(self, request, context):
         """The campaigns of this server, newest first, page by page.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def EndCampaign(self, request, context):
-        """Ends a campaign before its budget is used up; each session that was played gets its profile,
-        which is an operation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -122,11 +107,6 @@ def add_CampaignsServicer_to_server(servicer, server):
                     request_deserializer=animalcat_dot_v1_dot_campaigns__pb2.ListCampaignsRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_campaigns__pb2.ListCampaignsResponse.SerializeToString,
             ),
-            'EndCampaign': grpc.unary_unary_rpc_method_handler(
-                    servicer.EndCampaign,
-                    request_deserializer=animalcat_dot_v1_dot_campaigns__pb2.EndCampaignRequest.FromString,
-                    response_serializer=animalcat_dot_v1_dot_campaigns__pb2.EndCampaignResponse.SerializeToString,
-            ),
             'DeleteCampaign': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteCampaign,
                     request_deserializer=animalcat_dot_v1_dot_campaigns__pb2.DeleteCampaignRequest.FromString,
@@ -141,8 +121,7 @@ def add_CampaignsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Campaigns:
-    """Campaigns. Each agent has a session of its own, which it plays like any other; the service says
-    how many episodes each may begin for now.
+    """Campaigns. Each agent has a session of its own, which it plays like any other.
     """
 
     @staticmethod
@@ -216,33 +195,6 @@ class Campaigns:
             '/animalcat.v1.Campaigns/ListCampaigns',
             animalcat_dot_v1_dot_campaigns__pb2.ListCampaignsRequest.SerializeToString,
             animalcat_dot_v1_dot_campaigns__pb2.ListCampaignsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def EndCampaign(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/animalcat.v1.Campaigns/EndCampaign',
-            animalcat_dot_v1_dot_campaigns__pb2.EndCampaignRequest.SerializeToString,
-            animalcat_dot_v1_dot_campaigns__pb2.EndCampaignResponse.FromString,
             options,
             channel_credentials,
             insecure,

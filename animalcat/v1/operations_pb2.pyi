@@ -33,8 +33,6 @@ class _OperationKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Operati
     """Makes a battery of arena files."""
     OPERATION_KIND_BUILD_BATTERY: _OperationKind.ValueType  # 2
     """Makes a battery from a family."""
-    OPERATION_KIND_END_CAMPAIGN: _OperationKind.ValueType  # 3
-    """Ends a campaign: makes the profiles of its sessions. It cannot be cancelled."""
 
 class OperationKind(_OperationKind, metaclass=_OperationKindEnumTypeWrapper):
     """What an operation does."""
@@ -45,8 +43,6 @@ OPERATION_KIND_IMPORT_BATTERY: OperationKind.ValueType  # 1
 """Makes a battery of arena files."""
 OPERATION_KIND_BUILD_BATTERY: OperationKind.ValueType  # 2
 """Makes a battery from a family."""
-OPERATION_KIND_END_CAMPAIGN: OperationKind.ValueType  # 3
-"""Ends a campaign: makes the profiles of its sessions. It cannot be cancelled."""
 Global___OperationKind: _TypeAlias = OperationKind  # noqa: Y015
 
 class _OperationState:

@@ -1804,7 +1804,6 @@ class Session(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     MISFIT_FIELD_NUMBER: _builtins.int
-    ALLOWED_FIELD_NUMBER: _builtins.int
     PAUSED_FIELD_NUMBER: _builtins.int
     WAITS_FOR_FIELD_NUMBER: _builtins.int
     PRACTISED_FIELD_NUMBER: _builtins.int
@@ -1831,15 +1830,11 @@ class Session(_message.Message):
     """Where predictions fail, if the alarm says that the layout does not describe the agent; else
     empty.
     """
-    allowed: _builtins.int
-    """How many episodes may be begun for now, where a campaign hands them out; not set: as many as
-    the stopping rule lets be.
-    """
     paused: _builtins.bool
     """True: no further episode begins until it is resumed."""
     waits_for: _builtins.str
-    """What it waits for before it can go on or end, in words: an agent, a simulator, its turn in its
-    campaign, a person, a fit; empty: for nothing, or it is over.
+    """What it waits for before it can go on or end, in words: an agent, a simulator, a person, a
+    fit; empty: for nothing, or it is over.
     """
     practised: _builtins.int
     """Practice episodes that are over; they are not among "episodes" and "successes"."""
@@ -1905,7 +1900,6 @@ class Session(_message.Message):
         reason: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         misfit: _builtins.str = ...,
-        allowed: _builtins.int | None = ...,
         paused: _builtins.bool = ...,
         waits_for: _builtins.str = ...,
         practised: _builtins.int = ...,
@@ -1919,18 +1913,13 @@ class Session(_message.Message):
         owner: _builtins.str = ...,
         spent: Global___Spent | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec", "spent", b"spent"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "agent_fingerprint", b"agent_fingerprint", "create_time", b"create_time", "spec", b"spec", "spent", b"spent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "owner", b"owner", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "spent", b"spent", "state", b"state", "successes", b"successes", "unconfined", b"unconfined", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "capabilities", b"capabilities", "create_time", b"create_time", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "owner", b"owner", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "spent", b"spent", "state", b"state", "successes", b"successes", "unconfined", b"unconfined", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent_fingerprint: _TypeAlias = _typing.Literal["agent_fingerprint"]  # noqa: Y015
     _WhichOneofArgType__agent_fingerprint: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint"]  # noqa: Y015
-    _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
-    _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015
-    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__agent_fingerprint) -> _WhichOneofReturnType__agent_fingerprint | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__allowed) -> _WhichOneofReturnType__allowed | None: ...
 
 Global___Session: _TypeAlias = Session  # noqa: Y015
 

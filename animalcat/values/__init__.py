@@ -2,7 +2,7 @@
 
 Each stands here once: frozen, checked when it is made, stored as it is (`service.storage.records`)
 and put on the wire by one codec (`animalcat.codec`). `sessions` has what defines a session and
-where it stands, `campaigns` several agents with one budget, `attempts` its episodes, `decisions`
+where it stands, `campaigns` several agents on one battery, `attempts` its episodes, `decisions`
 why instances were chosen, `recordings` what was recorded, `profiles` the verdict, `batteries`
 the arenas and layouts that there are, `owners` to whom things belong, and
 `operations` what takes long. `options` is the table of
@@ -13,7 +13,7 @@ Where a number or a time is None it is not set. Where a newer server says a word
 does not have, clients find None.
 """
 
-from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.plugins import Plugin
 from animalcat.values.attempts import (
     BY_DEFAULT,
@@ -74,7 +74,6 @@ __all__ = [
     "NOTHING",
     "PRACTICE",
     "AgentKind",
-    "Allocation",
     "Alternative",
     "AuditLine",
     "AuditVerification",

@@ -1,4 +1,4 @@
-"""A campaign: several agents on one battery, with one budget."""
+"""A campaign: several agents on one battery, each of which plays as many episodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Annotated
 
 from animalcat import names
-from animalcat.layouts.adaptive.plan import Allocation
 from animalcat.ranges import Range, check_ranges
 from animalcat.showing import table_html
 from animalcat.values.sessions import Session, SessionSpec
@@ -18,38 +17,43 @@ MAX_TAKE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CampaignSpec:
-    """Everything that defines a campaign: several agents on one battery, with one budget.
+    """Everything that defines a campaign: several agents on one battery.
 
     Attributes:
         agents: Names of the agents, at least two and all different.
         session: Specification of their sessions, except for the agent and for what the campaign
             sets itself: the list of instances that come first, and the stopping rule.
-        allocation: How episodes are handed out.
+        budget: Episodes of all agents together; each plays an equal share of them.
+        common: Number of random instances that all agents play first, the same for all.
         take: Which of all that are otherwise the same, from 1.
     """
 
     agents: tuple[str, ...]
     session: SessionSpec
-    allocation: Allocation
+    budget: Annotated[int, Range(1)]
+    common: Annotated[int, Range(1)] = 12
     take: Annotated[int, Range(1, MAX_TAKE)] = 1
 
     def __post_init__(self) -> None:
         check_ranges(self)
 
+    @property
+    def share(self) -> int:
+        """Episodes of each agent."""
+        return self.budget // len(self.agents)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Campaign:
-    """Several agents on one battery, with one budget.
+    """Several agents on one battery.
 
     Attributes:
         id: Names it in commands and calls.
         spec: What it was made with.
         sessions: Its sessions, in the order of the agents; none in lists, which say how far they
             are.
-        reason: Why no more is handed out; empty while it goes on.
+        unreadable: Why its record cannot be read; empty if it can.
         created: When, in UTC.
-        max_workers: Most simulators that play it at once on one server; 0: no limit of its own.
-        waits_for: Why no agent can play on until a person does something; empty where some can.
         episodes: Episodes of all agents that counted.
         over: Whether no further episode will follow in any of its sessions.
         owner: Subject to whom it belongs, as its sessions do; empty where there is none.
@@ -58,10 +62,8 @@ class Campaign:
     id: str
     spec: CampaignSpec
     sessions: tuple[Session, ...]
-    reason: str
+    unreadable: str
     created: datetime
-    max_workers: int = 0
-    waits_for: str = ""
     episodes: int = 0
     over: bool = False
     owner: str = ""
@@ -75,10 +77,9 @@ class Campaign:
     def about(self) -> str:
         """How many agents it has, on which battery, and how far it is, in a line."""
         session = self.spec.session
-        ended = f"; {self.reason}" if self.reason else ""
         return (
             f"{self.id}: {len(self.spec.agents)} agents on {session.battery}, {self.episodes} of "
-            f"{self.spec.allocation.budget} episodes{ended}"
+            f"{self.spec.budget} episodes"
         )
 
     def __repr__(self) -> str:

@@ -15,12 +15,6 @@ class OperationKind(StrEnum):
 
     IMPORT_BATTERY = auto()
     BUILD_BATTERY = auto()
-    END_CAMPAIGN = auto()
-
-    @property
-    def cancellable(self) -> bool:
-        """Whether it can be stopped midway."""
-        return self is not OperationKind.END_CAMPAIGN
 
 
 class OperationState(StrEnum):

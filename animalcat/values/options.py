@@ -31,7 +31,7 @@ from typing import (
 )
 
 from animalcat.envs.types import CameraSpec, ObservationSpec
-from animalcat.layouts.adaptive.plan import POLICIES, Allocation
+from animalcat.layouts.adaptive.plan import POLICIES
 from animalcat.ranges import Range, ranges_of
 from animalcat.values.campaigns import CampaignSpec
 from animalcat.values.sessions import SessionSpec
@@ -300,35 +300,8 @@ class CampaignOptions(SharedOptions, total=False):
 
     common: Annotated[
         int,
-        Row("allocation.common", "shares", "ARENAS"),
+        Row("common", "shares", "ARENAS"),
         "How many random arenas all agents play first, the same ones.",
-    ]
-    block: Annotated[
-        int,
-        Row("allocation.block", "shares", "EPISODES"),
-        "How many episodes an agent gets at a time after these.",
-    ]
-    at_once: Annotated[
-        int,
-        Row("allocation.at_once", "shares", "AGENTS"),
-        "How many agents get episodes at the same time.",
-    ]
-    alike: Annotated[
-        float,
-        Row("allocation.alike", "shares", "SHARE"),
-        "Two agents need not be told apart when they differ by less than this share of a "
-        "capability's range.",
-    ]
-    confidence: Annotated[
-        float,
-        Row("allocation.confidence", "shares", "PROBABILITY"),
-        "The probability with which the order of two agents must be known, or that they are alike.",
-    ]
-    max_workers: Annotated[
-        int,
-        Row("max_workers", "shares", "NUMBER", "no limit of its own"),
-        "How many simulators may play the campaign at the same time, beside what the server "
-        "allows. It changes no result. 0 sets no limit of its own.",
     ]
     take: Annotated[
         int,
@@ -467,7 +440,7 @@ def _observation(usual: ObservationSpec, seen: Mapping[str, Any]) -> Observation
 
 SPEC = SessionSpec("", "")
 """What holds for a session where nothing else is said."""
-_CAMPAIGN = CampaignSpec((), SPEC, Allocation(1))
+_CAMPAIGN = CampaignSpec((), SPEC, 1)
 
 
 def _place(path: str) -> tuple[Range | None, Any]:

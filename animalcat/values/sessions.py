@@ -266,8 +266,6 @@ class Session:
         capabilities: How well each capability is known, as of the last decision or of the profile.
         misfit: Where predictions fail, once the alarm says that the layout does not describe the
             agent.
-        allowed: Number of episodes that may begin for now, if a campaign hands them out; None if
-            the stopping rule alone decides.
         paused: Whether a person has paused it.
         practised: Number of practice episodes that are over, which are not among `episodes`.
         hindrance: What it waits for because the machines are full or a fit is late; empty if for
@@ -290,7 +288,6 @@ class Session:
     successes: int = 0
     capabilities: tuple[CapabilityStatus, ...] = ()
     misfit: str = ""
-    allowed: int | None = None
     paused: bool = False
     practised: int = 0
     hindrance: str = ""
@@ -335,8 +332,7 @@ class Session:
     @property
     def waits_for(self) -> str:
         """What it waits for before it can go on or end; empty if for nothing, or over."""
-        stands = self.state, self.paused, self.allowed, self.episodes, self.unjudged
-        return WaitState(*stands, self.hindrance).waits_for
+        return WaitState(self.state, self.paused, self.unjudged, self.hindrance).waits_for
 
 
 class WaitState(NamedTuple):
@@ -344,8 +340,6 @@ class WaitState(NamedTuple):
 
     state: SessionState
     paused: bool
-    allowed: int | None
-    episodes: int
     unjudged: tuple[int, ...]
     hindrance: str = ""
 
@@ -360,8 +354,6 @@ class WaitState(NamedTuple):
             return "an agent"
         if self.paused:
             return "a person who lets it go on"
-        if self.allowed is not None and self.episodes >= self.allowed:
-            return "its turn in its campaign"
         return ""
 
 

@@ -202,29 +202,3 @@ def preset_options(name: str) -> dict[str, float]:
         raise ValueError(f"there is no preset {name!r}; there are: {', '.join(PRESETS)}")
     chosen = PRESETS.get(name)
     return {option: getattr(chosen, option) for option in _OF_PRESET} if chosen else {}
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """How the episodes of a campaign are allocated to its agents.
-
-    Attributes:
-        budget: Total number of episodes of all agents.
-        common: Number of random instances that all agents play first, the same for all.
-        block: Number of episodes that an agent is given at a time.
-        at_once: Number of agents that are given a block at a time.
-        alike: Equivalence margin: agents that differ by less than this share of the range need not
-            be told apart.
-        confidence: Probability with which the order of two agents, or their equivalence, must be
-            known.
-    """
-
-    budget: Annotated[int, Range(1)]
-    common: Annotated[int, Range(1)] = 12
-    block: Annotated[int, Range(1)] = 4
-    at_once: Annotated[int, Range(1)] = 2
-    alike: ShareBelow = 0.05
-    confidence: Annotated[float, Range(0.5, 1, above=True, below=True)] = 0.95
-
-    def __post_init__(self) -> None:
-        check_ranges(self)

@@ -207,7 +207,6 @@ _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
         ),
         "GetCampaign": _read(_CAMPAIGN),
         "ListCampaigns": _read(),
-        "EndCampaign": _run(_CAMPAIGN),
         "DeleteCampaign": _delete(_CAMPAIGN),
     },
     "animalcat.v1.Layouts": {"ListLayouts": _read(), "GetLayout": _read(_LAYOUT)},

@@ -346,15 +346,12 @@ class Measurement:
             return verdict.judged(other=OtherEnd("ended", self.comparison.words))
         return replace(verdict, reason=self.comparison.words) if verdict.stop else verdict
 
-    def last_verdict(
-        self, seconds: float, fitted: FitResult | FitError, other: OtherEnd | None = None
-    ) -> StopVerdict:
+    def last_verdict(self, seconds: float, fitted: FitResult | FitError) -> StopVerdict:
         """Return what the session says of itself at its end, by both posteriors.
 
         Args:
             seconds: Duration of all episodes.
             fitted: The last fit; or its error, and then the live posterior stands alone.
-            other: Why it ends where its stopping rule has no reason.
 
         Returns:
             The verdict. It says not to stop where the fit does not confirm the live posterior.
@@ -364,8 +361,6 @@ class Measurement:
             learner = self.learner
             fit = known_of(learner.layout, learner.rule, fitted.nodes, live.facts.asked)
             verdict = live.judged(fit=fit, readable=self._readable(fitted))
-        if not verdict.stop and other is not None:
-            verdict = verdict.judged(other=other)
         return verdict if self.comparison is None else replace(verdict, reason=live.reason)
 
     def _readable(self, fitted: FitResult | None) -> bool:

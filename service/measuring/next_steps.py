@@ -82,7 +82,7 @@ def next_steps(
             f"{_more(episodes)} of the battery {battery}, as the layout expects"
         )
         command = _extension(session, episodes, FINER * session.spec.stop.target_sd)
-        steps[tuple(reachable)] = _step(f"{said}{_how(command)}", command, episodes)
+        steps[tuple(reachable)] = _step(f"{said}:", command, episodes)
     report = f"animalcat battery report {battery}"
     if beyond:
         are = "is" if len(beyond) == 1 else "are"
@@ -128,7 +128,7 @@ def _narrowing(
     command = _extension(session, episodes, finer, again=True)
     return _step(
         f"{said}. To narrow it by a fifth takes at least about {_more(episodes)} of the battery "
-        f"{session.spec.battery}, as the layout expects{_how(command)}",
+        f"{session.spec.battery}, as the layout expects:",
         command,
         episodes,
     )
@@ -138,16 +138,12 @@ def _more(episodes: int) -> str:
     return f"{episodes} more episodes" if episodes > 1 else "one more episode"
 
 
-def _how(command: str) -> str:
-    return ":" if command else ". The campaign that the session belongs to has the budget."
-
-
 def _step(text: str, command: str, episodes: int | None = None) -> dict[str, Any]:
     return {"text": text, "command": command, "episodes": episodes}
 
 
 def _extension(session: Session, episodes: int, target: float, *, again: bool = False) -> str:
-    """Return the command that lets a session go on; empty where a campaign has its budget.
+    """Return the command that lets a session go on.
 
     Args:
         session: The session.
@@ -155,8 +151,6 @@ def _extension(session: Session, episodes: int, target: float, *, again: bool = 
         target: The finer target, where without one the session would end again at once.
         again: Whether the target is wanted in any case.
     """
-    if session.allowed is not None:
-        return ""
     finer = ""
     if again or session.episodes < session.spec.stop.max_episodes:  # it ended otherwise
         finer = f" --target-sd {target:.2g}"

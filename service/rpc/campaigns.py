@@ -1,4 +1,4 @@
-"""Serves calls on campaigns: create, get, list, end and delete them."""
+"""Serves calls on campaigns: create, get, list and delete them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.access.belongings import wanted as asked_whose
 from animalcat.service.access.secret import ServerSecret
-from animalcat.service.batteries.battery import Tick
 from animalcat.service.calls import owner_of_new
-from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import campaign_id, session_id
 from animalcat.service.library.layouts import refuse_known_agent
 from animalcat.service.model import StoredCampaign
-from animalcat.service.operations import Operations
 from animalcat.service.rpc import paging
 from animalcat.service.rpc.asked import asked_spec, checked_id
 from animalcat.service.rpc.requests import Requests
@@ -36,7 +33,6 @@ from animalcat.values import (
     MAX_EPISODES,
     Campaign,
     CampaignSpec,
-    OperationKind,
     Session,
     SessionSpec,
 )
@@ -45,8 +41,6 @@ MAX_AGENTS: Final = 1000
 """Most agents of one campaign."""
 MAX_TAKE: Final = 1_000_000
 """Greatest number by which campaigns that are otherwise the same are told apart."""
-MAX_WORKERS: Final = 10_000
-"""Most simulators that a campaign may ask for; no server can start so many."""
 
 
 class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
@@ -56,8 +50,6 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         self,
         engines: Engines,
         sessions: Sessions,
-        conductors: Conductors,
-        operations: Operations,
         requests: Requests,
         clock: Callable[[], datetime],
         secret: ServerSecret,
@@ -65,8 +57,6 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         self._secret = secret
         self._engines = engines
         self._sessions = sessions
-        self._conductors = conductors
-        self._operations = operations
         self._requests = requests
         self._clock = clock
 
@@ -76,8 +66,6 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         """Create a campaign and its sessions; a repeated call returns the same campaign."""
         checked_id(request.request_id)  # the same spec gives the same campaign with any id
         spec = asked_campaign(request.spec)
-        if request.max_workers > MAX_WORKERS:
-            raise _bad(f"max_workers: give 1 to {MAX_WORKERS} simulators, or 0 for no limit")
         if spec.session.against is not None:
             raise ServiceError(
                 Code.INVALID_REQUEST,
@@ -108,7 +96,6 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                     plan,
                     self._clock(),
                     f"campaigns/{campaign}/{k}",
-                    len(order),
                     owner_of_new(),
                 )
             except ValueError as error:
@@ -120,18 +107,10 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             sessions.append(session.id)
         stored = await asyncio.to_thread(
             self._engines.parts.store.create_campaign,
-            StoredCampaign(
-                campaign,
-                spec,
-                tuple(sessions),
-                self._clock(),
-                max_workers=request.max_workers,
-                owner=owner_of_new(),
-            ),
+            StoredCampaign(campaign, spec, tuple(sessions), self._clock(), owner=owner_of_new()),
         )
-        self._conductors.start(stored)
         created = await self._engines.sessions_of(stored.sessions)
-        return campaigns_pb2.CreateCampaignResponse(campaign=self._told(stored, created))
+        return campaigns_pb2.CreateCampaignResponse(campaign=_of_sessions(stored, created))
 
     async def GetCampaign(  # noqa: N802
         self, request: campaigns_pb2.GetCampaignRequest, context: Any
@@ -141,7 +120,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         sessions = await self._engines.sessions_of(campaign.sessions)
         common = await self._common(sessions) if request.common else []
         return campaigns_pb2.GetCampaignResponse(
-            campaign=self._told(campaign, sessions), common=common
+            campaign=_of_sessions(campaign, sessions), common=common
         )
 
     async def ListCampaigns(  # noqa: N802
@@ -150,7 +129,6 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         """List the campaigns that match the request, newest first."""
         wanted = CampaignFilter(
             battery=names.parse_battery(request.battery) if request.battery else "",
-            going_on=request.going_on if request.HasField("going_on") else None,
             whose=asked_whose(request),
         )
         page = await asyncio.to_thread(
@@ -161,7 +139,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         )
         return campaigns_pb2.ListCampaignsResponse(
             campaigns=[
-                await self._listed(campaign, counted.get(campaign.id, CampaignCounts(0, 0)))
+                encode(_campaign(campaign, counted.get(campaign.id, CampaignCounts(0, 0))))
                 for campaign in page
             ],
             next_page_token=page.next,
@@ -178,48 +156,6 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         campaign = await self._stored(names.parse_campaign(name))
         await asyncio.to_thread(self._engines.parts.store.delete_campaign, campaign.id)
 
-    async def EndCampaign(  # noqa: N802
-        self, request: campaigns_pb2.EndCampaignRequest, context: Any
-    ) -> campaigns_pb2.EndCampaignResponse:
-        """Start an operation that ends a campaign and gives each session played its profile."""
-        campaign = await self._stored(names.parse_campaign(request.name))
-        if campaign.unreadable:
-            raise ServiceError(
-                Code.UNREADABLE,
-                f"campaign {campaign.id} is {campaign.unreadable}. Update animalcat if a newer "
-                "version wrote it; otherwise cancel its sessions and delete it",
-            )
-
-        async def work(tick: Tick) -> str:
-            await self._end(campaign, tick)
-            return names.campaign_name(campaign.id)
-
-        begun = self._operations.begin(
-            OperationKind.END_CAMPAIGN,
-            names.campaign_name(campaign.id),
-            work,
-            checked_id(request.request_id),
-            campaign.id,
-        )
-        return campaigns_pb2.EndCampaignResponse(operation=encode(begun))
-
-    async def _end(self, campaign: StoredCampaign, tick: Tick) -> None:
-        """End a campaign, and meanwhile report how many of its sessions are over."""
-
-        async def count() -> None:
-            with self._engines.parts.bus.watch(*campaign.sessions) as events:
-                while True:
-                    sessions = await self._engines.sessions_of(campaign.sessions)
-                    over = sum(session.state.over for session in sessions)
-                    tick(over, len(sessions), "making profiles")
-                    await events.get()
-
-        counting = asyncio.create_task(count())
-        try:
-            await self._conductors.end(campaign, "the campaign was ended")
-        finally:
-            counting.cancel()
-
     async def _stored(self, campaign: str) -> StoredCampaign:
         store = self._engines.parts.store
         stored = await asyncio.to_thread(store.campaign, campaign)
@@ -227,27 +163,6 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             known = await asyncio.to_thread(store.campaign_ids)
             raise unknown(Code.UNKNOWN_CAMPAIGN, "campaign", campaign, known)
         return stored
-
-    def _told(
-        self, campaign: StoredCampaign, sessions: Sequence[Session]
-    ) -> campaigns_pb2.Campaign:
-        """Return what clients are told of a campaign with its sessions."""
-        counted = CampaignCounts(
-            sum(session.episodes for session in sessions),
-            sum(not session.over for session in sessions),
-        )
-        waits_for = self._conductors.waits_for(campaign.id, sessions)
-        return encode(_campaign(campaign, counted, waits_for, sessions))
-
-    async def _listed(
-        self, campaign: StoredCampaign, counted: CampaignCounts
-    ) -> campaigns_pb2.Campaign:
-        """Return what lists tell of a campaign: how far its sessions are, and not each of them."""
-        waits_for = ""
-        if self._conductors.waits(campaign.id):
-            sessions = await self._engines.sessions_of(campaign.sessions)
-            waits_for = self._conductors.waits_for(campaign.id, sessions)
-        return encode(_campaign(campaign, counted, waits_for))
 
     async def _common(self, sessions: Sequence[Session]) -> list[campaigns_pb2.CommonOutcomes]:
         """Return what sessions made of the arenas that come first, in the order of the sessions."""
@@ -271,20 +186,24 @@ _OUTCOMES: Final[Mapping[bool | None, types_pb2.Outcome.ValueType]] = {
 }
 
 
+def _of_sessions(campaign: StoredCampaign, sessions: Sequence[Session]) -> campaigns_pb2.Campaign:
+    """Return what clients are told of a campaign with its sessions."""
+    counted = CampaignCounts(
+        sum(session.episodes for session in sessions),
+        sum(not session.over for session in sessions),
+    )
+    return encode(_campaign(campaign, counted, sessions))
+
+
 def _campaign(
-    campaign: StoredCampaign,
-    counted: CampaignCounts,
-    waits_for: str,
-    sessions: Sequence[Session] = (),
+    campaign: StoredCampaign, counted: CampaignCounts, sessions: Sequence[Session] = ()
 ) -> Campaign:
     return Campaign(
         campaign.id,
         campaign.spec,
         tuple(sessions),
-        campaign.unreadable or campaign.reason,
+        campaign.unreadable,
         campaign.created,
-        campaign.max_workers,
-        waits_for,
         counted.episodes,
         not counted.going_on,
         campaign.owner,
@@ -320,18 +239,17 @@ def asked_campaign(message: campaigns_pb2.CampaignSpec) -> CampaignSpec:
         spec = decode(CampaignSpec, whole, strict=True)
     except WireError as error:
         raise _bad(str(error)) from error
-    allocation = spec.allocation
-    if allocation.budget < allocation.common * len(agents):
+    if spec.share < spec.common:
         raise _bad(
-            f"budget: {allocation.budget} episodes are too few for the {allocation.common} common "
-            f"ones that each of the {len(agents)} agents plays; give at least "
-            f"{allocation.common * len(agents)}, or fewer common ones"
+            f"budget: {spec.budget} episodes are too few for the {spec.common} common ones that "
+            f"each of the {len(agents)} agents plays; give at least {spec.common * len(agents)}, "
+            "or fewer common ones"
         )
     return replace(spec, session=session)
 
 
 def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...], campaign: str) -> SessionSpec:
-    """Return the specification of one agent's session, which ends when the campaign does.
+    """Return the specification of one agent's session, which ends after its share of episodes.
 
     Sessions that play twins share them, so that what is played in common is the same.
     """
@@ -339,7 +257,7 @@ def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...], campaign: str)
         spec.session,
         agent=agent,
         policy=replace(spec.session.policy, order=order),
-        stop=StoppingRule(max_episodes=spec.allocation.budget, target_sd=0.0, futility=0.0),
+        stop=StoppingRule(max_episodes=spec.share, target_sd=0.0, futility=0.0),
         twins_of=campaign if spec.session.fresh else "",
     )
 
@@ -347,7 +265,7 @@ def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...], campaign: str)
 def _common(spec: CampaignSpec, candidates: dict[str, str]) -> tuple[str, ...]:
     instances = list(candidates)
     generator = rng(spec.session.root, "common", 0)
-    rows = common_instances(list(candidates.values()), spec.allocation.common, generator)
+    rows = common_instances(list(candidates.values()), spec.common, generator)
     return tuple(instances[row] for row in rows)
 
 

@@ -33,7 +33,6 @@ from animalcat.service.access.oidc import IdentityProvider
 from animalcat.service.access.outbox import Outbox
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.access.tokens import FOLDER
-from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, DeniedError, ErrorInterceptor, ServiceError
 from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
 from animalcat.service.host.listeners import (
@@ -174,7 +173,6 @@ class Inside(NamedTuple):
         name: Of this run of the server, which no other has.
         lock: Keeps other servers away.
         engines: The engines of its sessions.
-        conductors: Those of its campaigns.
         operations: What takes long.
         gate: Says who may do what.
         limits: Those of the server as a whole.
@@ -187,7 +185,6 @@ class Inside(NamedTuple):
     name: str
     lock: DirectoryLock
     engines: Engines
-    conductors: Conductors
     operations: Operations
     gate: Gate
     limits: ServerLimits
@@ -215,7 +212,6 @@ class Inside(NamedTuple):
     async def stop(self) -> None:
         """Let every agent go, and store what is open."""
         await self.operations.close()
-        await self.conductors.close()
         await self.engines.close()
 
 
@@ -271,7 +267,6 @@ async def composed(
             unused_bytes=settings.unused_bytes,
         )
         engines = Engines(parts)
-        conductors = Conductors(engines)
         operations = await asyncio.to_thread(Operations, settings.home / "operations", clock)
         where = f"{socket.gethostname()}:{settings.port}"
         audit = Audit(store.audit, where, clock, Outbox(settings.home / FOLDER), host_of)
@@ -298,7 +293,6 @@ async def composed(
             name,
             lock,
             engines,
-            conductors,
             operations,
             gate,
             limits,
@@ -391,7 +385,6 @@ async def create_server(
             for door in doors:
                 await door.start()
             local.publish()
-            await inside.conductors.resume()
             link = web = ""
             if settings.web:
                 # These are needed only then.
@@ -641,7 +634,7 @@ async def servicers_of(inside: Inside, local: LocalAddress) -> Servicers:
         local: Where agents of this machine play.
     """
     settings, engines, operations = inside.settings, inside.engines, inside.operations
-    clock, conductors = inside.clock, inside.conductors
+    clock = inside.clock
     requests = await asyncio.to_thread(Requests, settings.home / "requests.jsonl")
     library = BatteryLibrary(engines.parts.store, engines.parts.files)
     secret = await asyncio.to_thread(ServerSecret, settings.home, settings.secret)
@@ -656,7 +649,7 @@ async def servicers_of(inside: Inside, local: LocalAddress) -> Servicers:
         (sessions_pb2_grpc.add_SessionsServicer_to_server, sessions),
         (
             campaigns_pb2_grpc.add_CampaignsServicer_to_server,
-            Campaigns(engines, sessions, conductors, operations, requests, clock, secret),
+            Campaigns(engines, sessions, requests, clock, secret),
         ),
         (
             sessions_pb2_grpc.add_BatteriesServicer_to_server,

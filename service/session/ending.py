@@ -62,10 +62,7 @@ class SessionEnder:
 
     async def finish(self) -> Session:
         """Fit by NUTS, store the profile and end the session, unless the fit says to go on."""
-        session = await self._once(self._finish)
-        while self._schedule.conclusion and not session.state.over:  # it came during the fit
-            session = await self._once(self._finish)
-        return session
+        return await self._once(self._finish)
 
     async def cancel(self) -> Session:
         """End a cancelled session with the profile that the live posterior gives."""
@@ -129,7 +126,7 @@ class SessionEnder:
                 # All episodes are played: keep what is known, marked as not certified.
                 log.warning("session %s ends without its last fit: %s", session.id, error)
                 fit = error
-        verdict = await evidence.last_verdict(fit, self._schedule.conclusion)
+        verdict = await evidence.last_verdict(fit)
         if not verdict.stop:
             if self._schedule.go_on():
                 log.info("session %s goes on: its fit does not say that it is enough", session.id)

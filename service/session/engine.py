@@ -13,7 +13,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.surroundings import simulator_environment
 from animalcat.envs.worker_client import Worker, WorkerFault
-from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import CATALOGUE, Code, ServiceError, system_code
@@ -195,15 +194,6 @@ class SessionEngine:
         return self.session
 
     @_used
-    async def allow(self, episodes: int) -> None:
-        """Set the total number of episodes that may begin; agents wait for more beyond it.
-
-        `Engines.allow` has already stored this number, together with those of other sessions.
-        """
-        async with self._schedule.changing():
-            self._record.allow(episodes)
-
-    @_used
     async def pause(self) -> Session:
         """Pause the session: nothing new begins, and what is being played is played to its end.
 
@@ -314,17 +304,6 @@ class SessionEngine:
                 f"session {self.session.id} is being played or ended; wait until that is over "
                 f"before you {before}",
             )
-
-    @_used
-    async def conclude(self, end: OtherEnd) -> Session:
-        """End the session with its profile as its stopping rule would, once nothing is played.
-
-        Args:
-            end: Why it ends, used if the stopping rule gives no reason of its own.
-        """
-        await self._schedule.load()
-        await self._schedule.conclude(end)
-        return self.session if self.session.state.over else await self._ending.finish()
 
     @_used
     async def drain(self) -> None:

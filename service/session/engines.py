@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -87,6 +87,8 @@ class Engines:
                 stored = await self.stored(session)
                 if not stored.state.over:
                     await asyncio.to_thread(insist_unchanged, stored.spec)
+                    campaign = await asyncio.to_thread(self.parts.store.campaign_of, session)
+                    self.parts.workers.group(session, campaign)
                 engine = SessionEngine(
                     stored, await self.battery(stored.spec.battery_digest), self.parts
                 )
@@ -231,20 +233,6 @@ class Engines:
         left = [engine.session.id for engine in self._engines.values() if engine.left]
         return [*(s.id for s in await self.sessions(waiting)), *left]
 
-    async def allow(self, episodes: Mapping[str, int]) -> None:
-        """Set the total number of episodes that may begin in each session, for all or for none.
-
-        Args:
-            episodes: The number of episodes by session id.
-
-        Raises:
-            ServiceError: There is no such session, or it cannot be read.
-        """
-        engines = [await self.get(session) for session in episodes]
-        await asyncio.to_thread(self.parts.store.allow, episodes)
-        for engine, allowed in zip(engines, episodes.values(), strict=True):
-            await engine.allow(allowed)
-
     async def battery(self, digest: str) -> Battery:
         """Return the battery with this digest; once read, it is kept in memory for a while."""
         lock = self._loading.setdefault(digest, asyncio.Lock())
@@ -319,8 +307,7 @@ class Engines:
 
         Raises:
             ServiceError: There is no such session, an agent plays it, it ended otherwise than by
-                its stopping rule, a campaign decides on its episodes, or this would not let it go
-                on.
+                its stopping rule, or this would not let it go on.
         """
         async with self._making:
             stored = await self.stored(session)
@@ -329,10 +316,6 @@ class Engines:
                 raise ServiceError(
                     Code.IN_USE,
                     f"session {session} is being played; extend it when its agent is done",
-                )
-            if await asyncio.to_thread(self.parts.store.campaign_of, session) is not None:
-                raise ServiceError(
-                    Code.IN_USE, f"session {session} belongs to a campaign, which has the budget"
                 )
             stop = extended(stored, max_episodes, target_sd)
             if engine is not None:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.batteries.battery import Battery
@@ -387,9 +386,9 @@ class Evidence:
         """Return the stopping rule's verdict on the outcomes told so far."""
         return await self._think(self.measurement.verdict, self.seconds)
 
-    async def last_verdict(self, fit: FitResult | FitError, other: OtherEnd | None) -> StopVerdict:
+    async def last_verdict(self, fit: FitResult | FitError) -> StopVerdict:
         """Return what both posteriors say together; see `Measurement.last_verdict`."""
-        return await self._think(self.measurement.last_verdict, self.seconds, fit, other)
+        return await self._think(self.measurement.last_verdict, self.seconds, fit)
 
     async def progress(self) -> Progress:
         """Summarise all outcomes that count, for the session's record."""

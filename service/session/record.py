@@ -164,10 +164,6 @@ class SessionRecord:
             self.session = replace(self.session, capabilities=capabilities)
             self.tell(None)
 
-    def allow(self, episodes: int) -> None:
-        """Show how many episodes in all a campaign lets begin; the store knows already."""
-        self.session = replace(self.session, allowed=episodes)
-
     async def end(
         self, state: SessionState, reason: str, report: Report, misfit: str, fit: str = ""
     ) -> None:

@@ -37,7 +37,6 @@ class Room:
         """
         self.most = most
         self.quota = quota
-        self._limits: dict[str, int] = {}
         self._abreast = abreast
         self._held: Counter[str] = Counter()
         self._coming = 0
@@ -58,36 +57,14 @@ class Room:
         """Number of those that have a place and have not arrived there."""
         return self._coming
 
-    def limit(self, group: str, most: int) -> None:
-        """Set the most places of one campaign, beside the quota of all; 0 for no limit of its own.
-
-        Whoever holds a place beyond it is not sent away, and is asked for it by `over_quota`.
-        """
-        if most:
-            self._limits[group] = most
-        else:
-            self._limits.pop(group, None)
-        self._admit()
-
-    def quota_of(self, group: str) -> int:
-        """Most places of a campaign; 0 for no limit."""
-        return min(filter(None, (self.quota, self._limits.get(group, 0))), default=0)
-
     def at_quota(self, group: str) -> bool:
         """Whether a campaign has all places that it may have."""
-        quota = self.quota_of(group)
-        return bool(quota) and self._held[group] >= quota
-
-    def over_quota(self, group: str) -> bool:
-        """Whether a campaign has more places than it may have now."""
-        quota = self.quota_of(group)
-        return bool(quota) and self._held[group] > quota
+        return bool(self.quota) and self._held[group] >= self.quota
 
     def hindrance(self, group: str) -> str:
         """What one of a group would wait for now; empty if for nothing."""
         if self.at_quota(group):
-            quota = self.quota_of(group)
-            return f"one of the {quota} simulators of its campaign"
+            return f"one of the {self.quota} simulators of its campaign"
         if self.most and self._held.total() >= self.most:
             return f"one of the {self.most} simulators of the server"
         if self._waiting or (self._abreast and self._coming >= self._abreast):

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd
+from animalcat.layouts.adaptive.statuses import CONFIRMED
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.memory import pause_after
@@ -51,7 +51,6 @@ class Schedule:
         self._evidence: Evidence | None = None
         self._last_look: int | None = None
         self._refuted: int | None = None
-        self._conclusion: OtherEnd | None = None
         self._closed = False
         self._broken = False
         self._draining = False
@@ -66,11 +65,6 @@ class Schedule:
         return self._evidence
 
     @property
-    def conclusion(self) -> OtherEnd | None:
-        """Why the session is to end although its stopping rule would go on; None if it is not."""
-        return self._conclusion
-
-    @property
     def loaded(self) -> bool:
         """Whether the evidence is in memory."""
         return self._evidence is not None
@@ -80,7 +74,7 @@ class Schedule:
         """Whether something is under way, or would be lost that is not in the store."""
         if self._loading.locked() or self._books.locked() or self._broken:
             return True
-        if self._closed or self._conclusion is not None:
+        if self._closed:
             return True
         return self._evidence is not None and self._evidence.busy
 
@@ -135,11 +129,6 @@ class Schedule:
         async with self.changing():
             self._draining = True
 
-    async def conclude(self, end: OtherEnd) -> None:
-        """Let nothing more begin, for a reason that the stopping rule does not know."""
-        async with self.changing():
-            self._conclusion = end
-
     def close(self) -> None:
         """Let nothing more begin, because the session is being ended with what is known."""
         self._closed = True
@@ -178,7 +167,7 @@ class Schedule:
                     raise AgentLeftError(Cause.SESSION_STOPPED)
                 if self._draining:
                     raise AgentLeftError(Cause.SERVER_STOPPED)
-                if self._record.session.unjudged and not self._conclusion:
+                if self._record.session.unjudged:
                     raise AgentLeftError(Cause.SESSION_STOPPED)
                 if await self._parts.disk.short() and await self._could_begin():
                     await self._wait_for_disk(link)
@@ -237,7 +226,7 @@ class Schedule:
             if self._broken or self._record.session.state.over:
                 return False
             await self._tell_due()
-            if not self._conclusion and self.evidence.idle is not None:
+            if self.evidence.idle is not None:
                 return False
             if await self._may_begin():
                 return False
@@ -265,7 +254,7 @@ class Schedule:
 
     async def _could_begin(self) -> bool:
         """Return whether `_choose` would begin something."""
-        if self._paused or self._conclusion:
+        if self._paused:
             return False
         if self.evidence.idle is not None:
             return True
@@ -310,7 +299,7 @@ class Schedule:
 
     async def _choose(self, link: AgentLink) -> Episode | None:
         """Choose an attempt and begin it in the store; None if none can begin now."""
-        if self._paused or self._conclusion:  # not even what was begun and does not count yet
+        if self._paused:  # not even what was begun and does not count yet
             return None
         evidence = self.evidence
         if evidence.left and link.resumes:
@@ -372,17 +361,15 @@ class Schedule:
 
     async def _may_begin(self) -> bool:
         """Return whether a new episode may begin, judging by the outcomes told."""
-        return self._knows_due() and self._is_allowed() and not await self._is_enough()
+        return self._knows_due() and not await self._is_enough()
 
     async def _has_enough(self) -> bool:
         """Return whether the session is to end, given that nothing can begin now."""
-        if self.evidence.playing or self._paused:
-            return False
-        return self._is_allowed() or await self._is_enough()
+        return not self.evidence.playing and not self._paused
 
     async def _is_enough(self) -> bool:
-        """Return whether the stopping rule, or a conclusion, forbids a new episode."""
-        if self._conclusion or self._full:
+        """Return whether the stopping rule forbids a new episode."""
+        if self._full:
             return True
         verdict = await self.evidence.verdict()
         refuted = self._refuted == self.evidence.measurement.learner.n
@@ -394,11 +381,6 @@ class Schedule:
         stop = self._record.session.spec.stop
         return stop.combine == "any" and self._scored >= stop.max_episodes
 
-    def _is_allowed(self) -> bool:
-        """Return whether the campaign, if any, lets a new episode begin."""
-        allowed = self._record.session.allowed
-        return allowed is None or self._scored < allowed
-
     @property
     def _scored(self) -> int:
         """How many episodes that are to count were begun; below 0 while practice goes on."""
@@ -406,7 +388,7 @@ class Schedule:
 
     @property
     def _paused(self) -> bool:
-        return self._record.session.held and not self._conclusion
+        return self._record.session.held
 
     async def _set_aside_after_fault(self, episode: Episode) -> None:
         """Set aside an instance that failed too often, and give up if too much has failed."""

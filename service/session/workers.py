@@ -137,16 +137,15 @@ class Workers:
                 f"build that {AUTOMATIC} stands for: animalcat unity setup --build {build}",
             )
 
-    def group(self, campaign: str, sessions: Sequence[str], most: int = 0) -> None:
-        """Let sessions share the turns and the quota of their campaign.
+    def group(self, session: str, campaign: str) -> None:
+        """Let a session share the turns and the quota of its campaign.
 
         Args:
-            campaign: Its id.
-            sessions: Their ids.
-            most: Most workers of this campaign at once, beside what holds for all; 0 for no limit.
+            session: Its id.
+            campaign: Id of its campaign; empty where it is in none.
         """
-        self._groups.update(dict.fromkeys(sessions, campaign))
-        self.room.limit(campaign, most)
+        if campaign:
+            self._groups[session] = campaign
 
     async def take(self, backend: str, spec: ObservationSpec, borrower: Borrower) -> Loan:
         """Lend a worker for a backend; its process starts at its first load at the latest.
@@ -253,8 +252,7 @@ class Workers:
 
     def rested(self, loan: Loan) -> None:
         """Take the worker of a loan at which nothing is played, if another needs the room."""
-        wanted = self.room.waited_for or self.room.over_quota(loan.group)
-        if wanted or (self.pressed and self.scarce):
+        if self.room.waited_for or (self.pressed and self.scarce):
             self.give_up(loan)
 
     async def give_way(self) -> None:

@@ -98,12 +98,10 @@ class CampaignFilter:
 
     Attributes:
         battery: Id of the battery.
-        going_on: Whether the campaign still hands out episodes; None to accept both.
         whose: To whom they belong, and who asks.
     """
 
     battery: str = ""
-    going_on: bool | None = None
     whose: WhoseFilter = WhoseFilter()
 
 

@@ -69,8 +69,6 @@ sessions: Final = Table(
     Column("state", String(20), nullable=False),
     Column("reason", Text, nullable=False),
     Column("created", DateTime(timezone=False), nullable=False),
-    # Number of episodes that may begin for now; null if the stopping rule alone decides.
-    Column("allowed", Integer, nullable=True),
     # Derived for lists: copied from the latest attempt or the profile.
     Column("capabilities", JSON, nullable=False),
     Column("misfit", Text, nullable=False),
@@ -105,22 +103,11 @@ campaigns: Final = Table(
     Column("spec", JSON, nullable=False),
     Column("sessions", JSON, nullable=False),
     Column("created", DateTime(timezone=False), nullable=False),
-    Column("reason", Text, nullable=False),
     # Derived for filters: copied from the spec.
     Column("battery", String(100), nullable=False),
     Column("battery_digest", String(64), nullable=False),
-    Column("max_workers", Integer, nullable=False),
     Index("campaigns_by_battery", "battery", "seq"),
     Index("campaigns_by_digest", "battery_digest"),
-)
-
-GOING_ON: Final = text("reason = ''")
-"""Which campaigns hand out episodes; literal, so that a database sees that the index is for it."""
-Index(
-    "campaigns_going_on",
-    campaigns.c.seq,
-    sqlite_where=GOING_ON,
-    postgresql_where=GOING_ON,
 )
 
 _SESSION: Final = "sessions.id"

@@ -49,7 +49,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from animalcat import names
 from animalcat.envs.types import EndedBy
 from animalcat.installing import install
-from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.ids import asked_for
 from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
 from animalcat.service.storage import owners, records, schema
@@ -424,7 +424,6 @@ class SqlStore:
         spec: SessionSpec,
         created: datetime,
         request_id: str = "",
-        allowed: int | None = None,
         owner: str = "",
     ) -> Session:
         """Store a new session that waits for its agent.
@@ -435,8 +434,6 @@ class SqlStore:
             created: Time of creation, with time zone.
             request_id: A repeated call with the same id returns the session of the first one and
                 writes nothing; empty for no such protection.
-            allowed: Number of episodes that may begin for now; None if the stopping rule alone
-                decides.
             owner: Subject to whom it belongs; empty for nobody.
 
         Raises:
@@ -465,7 +462,6 @@ class SqlStore:
                     reason="",
                     created=created.astimezone(UTC).replace(tzinfo=None),
                     capabilities=records.CAPABILITIES.write(records.Capabilities()),
-                    allowed=allowed,
                     misfit="",
                     agent=spec.agent,
                     battery=spec.battery,
@@ -563,7 +559,7 @@ class SqlStore:
         """Return how the newest sessions stand that are not over, by id, without their specs."""
         table = schema.sessions
         asked = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
-        columns = (table.c.id, table.c.state, table.c.paused, table.c.allowed, table.c.episodes)
+        columns = (table.c.id, table.c.state, table.c.paused)
         query = select(*columns, _unjudged()).where(_in_states(asked, Page(limit)))
         with self._reader.connect() as db:
             rows = db.execute(query.order_by(table.c.seq.desc()).limit(limit)).all()
@@ -571,8 +567,6 @@ class SqlStore:
             row.id: WaitState(
                 SessionState[row.state],
                 row.paused,
-                row.allowed,
-                row.episodes,
                 _listed(row.unjudged),
             )
             for row in rows
@@ -610,10 +604,9 @@ class SqlStore:
         with self._changing() as db:
             if _one_session(db, session).state is SessionState.RUNNING:
                 raise InUseError(f"session {session} is running; cancel it first")
-            if (campaign := _campaign_of(db, session)) is not None:
+            if campaign := _campaign_of(db, session):
                 raise InUseError(
-                    f"session {session} belongs to campaign {campaign.id}; delete that campaign "
-                    "first"
+                    f"session {session} belongs to campaign {campaign}; delete that campaign first"
                 )
             first()
             for part in OF_SESSION:
@@ -767,24 +760,8 @@ class SqlStore:
                 raise KeyError(f"no session {session}")
             _add_link(db, session, STANDING)
 
-    def allow(self, episodes: Mapping[str, int]) -> None:
-        """Change how many episodes of these sessions may begin for now, for all of them or none.
-
-        Args:
-            episodes: The number by session id; other sessions keep theirs.
-
-        Raises:
-            KeyError: One of the sessions does not exist.
-        """
-        table = schema.sessions
-        with self._changing() as db:
-            for session, allowed in episodes.items():
-                row = update(table).where(table.c.id == session)
-                if not db.execute(row.values(allowed=allowed)).rowcount:
-                    raise KeyError(f"no session {session}")
-
     def create_campaign(self, campaign: StoredCampaign) -> StoredCampaign:
-        """Store a campaign; if its id exists, only its limit of simulators becomes the given one.
+        """Store a campaign, unless its id exists; return what is stored.
 
         Raises:
             KeyError: One of its sessions does not exist.
@@ -793,9 +770,7 @@ class SqlStore:
         with self._changing() as db:
             row = db.execute(_owned("campaigns").where(table.c.id == campaign.id)).one_or_none()
             if row is not None:
-                same = table.c.id == campaign.id
-                db.execute(update(table).where(same).values(max_workers=campaign.max_workers))
-                return replace(_campaign(row), max_workers=campaign.max_workers)
+                return _campaign(row)
             for session in campaign.sessions:
                 _one_session(db, session)
             db.execute(
@@ -804,10 +779,8 @@ class SqlStore:
                     spec=records.CAMPAIGN.write(campaign.spec),
                     sessions=list(campaign.sessions),
                     created=campaign.created.astimezone(UTC).replace(tzinfo=None),
-                    reason=campaign.reason,
                     battery=campaign.spec.session.battery,
                     battery_digest=campaign.spec.session.battery_digest,
-                    max_workers=campaign.max_workers,
                 )
             )
             for k in range(0, len(campaign.sessions), _AT_ONCE):
@@ -824,8 +797,8 @@ class SqlStore:
             row = db.execute(_owned("campaigns").where(table.c.id == campaign)).one_or_none()
         return None if row is None else _campaign(row)
 
-    def campaign_of(self, session: str) -> StoredCampaign | None:
-        """Return the campaign to which a session belongs; None if there is none."""
+    def campaign_of(self, session: str) -> str:
+        """Return the id of the campaign to which a session belongs; empty if there is none."""
         with self._reader.connect() as db:
             return _campaign_of(db, session)
 
@@ -847,23 +820,8 @@ class SqlStore:
         query = _owned("campaigns").where(owners.wanted("campaigns", wanted.whose))
         if wanted.battery:
             query = query.where(table.c.battery == wanted.battery)
-        if wanted.going_on is not None:
-            query = query.where(schema.GOING_ON if wanted.going_on else table.c.reason != "")
         rows, following = self._newest(query, table.c.seq, page)
         return Listing(map(_campaign, rows), following)
-
-    def unfinished_campaigns(self) -> list[StoredCampaign]:
-        """List the campaigns that hand out episodes or have a session that is not over."""
-        table, sessions = schema.campaigns, schema.sessions
-        states = [state.name for state in SessionState if not state.over]
-        played = select(sessions.c.campaign).where(
-            sessions.c.state.in_(states), sessions.c.campaign.is_not(None)
-        )
-        wanted = (schema.GOING_ON, table.c.id.in_(played))
-        parts = [_owned("campaigns").where(condition) for condition in wanted]
-        with self._reader.connect() as db:
-            found = {row.seq: row for part in parts for row in db.execute(part)}
-        return [_campaign(found[seq]) for seq in sorted(found, reverse=True)]
 
     def campaign_counts(self, campaigns: Iterable[str]) -> dict[str, CampaignCounts]:
         """Return how far the sessions of campaigns are, by the campaign's id."""
@@ -897,28 +855,12 @@ class SqlStore:
             for session in map(_session, db.execute(its_own)):
                 if not session.state.over:
                     raise InUseError(
-                        f"session {session.id} of campaign {campaign} is not over; end the "
-                        "campaign first"
+                        f"session {session.id} of campaign {campaign} is not over; cancel it first"
                     )
             left = sessions.c.campaign == campaign
             db.execute(update(sessions).where(left).values(campaign=None))
             db.execute(delete(table).where(table.c.id == campaign))
             owners.forget(db, names.campaign_name(campaign))
-
-    def end_campaign(self, campaign: str, reason: str) -> StoredCampaign:
-        """Store why a campaign hands out no more episodes; the first reason stays.
-
-        Raises:
-            KeyError: There is no such campaign.
-        """
-        table = schema.campaigns
-        with self._changing() as db:
-            going_on = (table.c.id == campaign) & (table.c.reason == "")
-            db.execute(update(table).where(going_on).values(reason=reason))
-            row = db.execute(_owned("campaigns").where(table.c.id == campaign)).one_or_none()
-            if row is None:
-                raise KeyError(f"no campaign {campaign}")
-            return _campaign(row)
 
     def open_episode(
         self,
@@ -1770,7 +1712,6 @@ def _session(row: Row[Any]) -> Session:
             episodes=row.episodes,
             successes=row.successes,
             capabilities=records.CAPABILITIES.read(row.capabilities).capabilities,
-            allowed=row.allowed,
             misfit=row.misfit,
             paused=row.paused,
             practised=row.practised,
@@ -1797,23 +1738,17 @@ def _campaign(row: Row[Any]) -> StoredCampaign:
     try:
         spec = records.CAMPAIGN.read(row.spec)
     except UnreadableError as error:
-        nothing_known = CampaignSpec((), _no_spec("", row.battery), Allocation(1))
+        nothing_known = CampaignSpec((), _no_spec("", row.battery), 1)
         why = f"unreadable: {error}"
-        sessions = _sessions_of(row)
         return StoredCampaign(
-            row.id, nothing_known, sessions, created, row.reason, why, owner=row.owner or ""
+            row.id, nothing_known, _sessions_of(row), created, why, owner=row.owner or ""
         )
-    sessions, most = _sessions_of(row), row.max_workers
-    return StoredCampaign(
-        row.id, spec, sessions, created, row.reason, max_workers=most, owner=row.owner or ""
-    )
+    return StoredCampaign(row.id, spec, _sessions_of(row), created, owner=row.owner or "")
 
 
-def _campaign_of(db: Connection, session: str) -> StoredCampaign | None:
-    table, sessions = schema.campaigns, schema.sessions
-    query = _owned("campaigns").join(sessions, sessions.c.campaign == table.c.id)
-    row = db.execute(query.where(sessions.c.id == session)).one_or_none()
-    return None if row is None else _campaign(row)
+def _campaign_of(db: Connection, session: str) -> str:
+    table = schema.sessions
+    return db.scalar(select(table.c.campaign).where(table.c.id == session)) or ""
 
 
 def _no_spec(agent: str, battery: str) -> SessionSpec:

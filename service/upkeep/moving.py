@@ -253,9 +253,9 @@ def _insist_on_rest(source: Place, session: str, *, keep: bool, server: Server |
     if server is None and has_server(source) and not keep:
         raise DataError(f"a server has come to {source.name}; try again", "UNAVAILABLE")
     campaign = source.store.campaign_of(session)
-    if campaign is not None and not keep:
+    if campaign and not keep:
         raise DataError(
-            f"session {session} belongs to campaign {campaign.id}, which stays: copy it with "
+            f"session {session} belongs to campaign {campaign}, which stays: copy it with "
             "--copy, or delete the campaign first"
         )
 

@@ -121,12 +121,6 @@ def watching(site: Site) -> Part:
         query = urlencode([("session", one.id) for one in shown.sessions])
         return site.page(request, "campaign.html.j2", campaign=shown, query=query)
 
-    async def end_campaign(request: Request) -> Response:
-        stub = campaigns_pb2_grpc.CampaignsStub(site.channel(request))
-        name = request.path_params["campaign"]
-        await stub.EndCampaign(campaigns_pb2.EndCampaignRequest(name=f"campaigns/{name}"))
-        return site.go(request, f"/campaigns/{name}")
-
     async def compare(request: Request) -> Response:
         client, ids = site.client(request), request.query_params.getlist("session")
         found = [await client.get_session(name) for name in ids[:MOST_COMPARED]]
@@ -139,7 +133,6 @@ def watching(site: Site) -> Part:
         Route("/compare", compare),
         Route("/campaigns", campaigns),
         Route("/campaigns/{campaign}", campaign),
-        Route("/campaigns/{campaign}/end", end_campaign, methods=["POST"]),
         Route(at, session),
         Route(f"{at}/events", events),
         Route(f"{at}/do", steer, methods=["POST"]),

@@ -86,7 +86,6 @@ def home(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[H
             common=1,
         )
         yield Home(server.address, server.home, arenas, (first, second), campaign.id)
-        client.end_campaign(campaign.id)
 
 
 def commands(home: Home) -> dict[str, Sequence[str | Path]]:

@@ -226,7 +226,7 @@ def assert_campaign_is_played(made: Project | Pods, server: str, own: list[str])
     campaign = made.begin(
         server,
         "animalcat campaign run --agent builtin:random --agent builtin:braitenberg "
-        "--battery /data/few --budget 6 --common 2 --block 1 --no-certify --json",
+        "--battery /data/few --budget 6 --common 2 --no-certify --json",
     )
     nodes: set[str] = set()
     fitting: set[str] = set()

@@ -26,7 +26,7 @@ from animalcat.codec import encode
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase
-from animalcat.layouts.adaptive.plan import Allocation, StoppingRule
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.battery import BATTERIES, Battery, build_family, load
@@ -281,21 +281,19 @@ class StoreMaker:
         Returns:
             Its id.
         """
-        allocation = Allocation(budget=max(1, agents * episodes * (1 if over else 2)))
         candidates = sorted(played.candidates)
-        order = tuple(map(str, self._rng.permutation(candidates)[: allocation.common]))
         self._made += 1
         session = SessionSpec("", seed=self._made, certify=False, **_measured(played))
         names = tuple(f"entrant-{self._made}-{k}" for k in range(agents))
-        spec = CampaignSpec(names, session, allocation)
+        spec = CampaignSpec(names, session, max(1, agents * episodes * (1 if over else 2)))
+        order = tuple(map(str, self._rng.permutation(candidates)[: spec.common]))
         campaign = campaign_id(spec)
-        stop = StoppingRule(max_episodes=allocation.budget, target_sd=0.0, futility=0.0)
+        stop = StoppingRule(max_episodes=spec.share, target_sd=0.0, futility=0.0)
         policy = replace(session.policy, order=order)
         specs = [replace(session, agent=name, policy=policy, stop=stop) for name in names]
-        sessions = self._write(played, specs, episodes, over, recordings, fits, allowed=episodes)
-        reason = f"the budget of {allocation.budget} episodes is used up" if over else ""
+        sessions = self._write(played, specs, episodes, over, recordings, fits)
         when = BEGUN + timedelta(hours=self._made)
-        self.store.create_campaign(StoredCampaign(campaign, spec, tuple(sessions), when, reason))
+        self.store.create_campaign(StoredCampaign(campaign, spec, tuple(sessions), when))
         return campaign
 
     def _write(
@@ -306,14 +304,13 @@ class StoreMaker:
         over: bool,
         recordings: int,
         fits: bool,
-        allowed: int | None = None,
     ) -> list[str]:
         named: list[str] = []
         with self._engine.begin() as db:
             for spec in specs:
                 session = session_id(spec)
                 agent = _Agent(float(self._rng.uniform(5, 45)), float(self._rng.normal()))
-                row = _session_row(session, spec, played, agent, over, allowed, self._made)
+                row = _session_row(session, spec, played, agent, over, self._made)
                 links = _Links(db, session)
                 db.execute(insert(schema.sessions), row)
                 links.add(BEGINNING, _digest(row, ("id", "spec", "created")))
@@ -524,7 +521,6 @@ def _session_row(
     played: Played,
     agent: _Agent,
     over: bool,
-    allowed: int | None,
     number: int,
 ) -> dict[str, Any]:
     known = tuple(
@@ -539,7 +535,6 @@ def _session_row(
         "state": state.name,
         "reason": "the budget of episodes is used up" if over else "",
         "created": (BEGUN + timedelta(hours=number)).replace(tzinfo=None),
-        "allowed": allowed,
         "capabilities": json.dumps(records.CAPABILITIES.write(records.Capabilities(known))),
         "misfit": "",
         "agent": spec.agent,

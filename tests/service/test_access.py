@@ -193,9 +193,9 @@ LINES = {
     "make sessions and campaigns of batteries": (
         *("Sessions/CreateSession", "Campaigns/CreateCampaign"),
     ),
-    "pause, go on with, extend or cancel sessions, take notes on them, end campaigns": (
+    "pause, go on with, extend or cancel sessions, take notes on them": (
         *("Sessions/PauseSession", "Sessions/ResumeSession", "Sessions/ExtendSession"),
-        *("Sessions/CancelSession", "Campaigns/EndCampaign", "Sessions/NoteSession"),
+        *("Sessions/CancelSession", "Sessions/NoteSession"),
     ),
     "say what an episode counts as, take agents off, get a ticket for a session": (
         *("Sessions/InvalidateEpisode", "Sessions/JudgeFailure", "Sessions/DismissAgents"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -18,7 +17,6 @@ from animalcat.client.evaluation import AgentCode, PlayedEpisode, failure_words
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
-from animalcat.service.campaigns.conductor import reserve
 from animalcat.service.session.play import judge
 from animalcat.service.session.playthrough import Playthrough
 from animalcat.service.session.turns import Trust
@@ -26,6 +24,7 @@ from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 from animalcat.values import ENDS, Cause, Outcome, Whose, cause_of
 
 from .conftest import Service, Stream, action
+from .test_campaign import FINISHED
 from .test_campaign import create as create_campaign
 from .test_campaign import get as get_campaign
 from .test_leases import left
@@ -325,35 +324,19 @@ async def test_other_slots_play_to_the_end_of_theirs(service: Service) -> None:
 
 
 async def test_the_others_of_a_campaign_go_on(service: Service) -> None:
-    campaign = await create_campaign(service, budget=24, common=2, session=SHORT)
+    campaign = await create_campaign(service, budget=9, common=2, session=SHORT)
     failing, *others = campaign.sessions
     async with aconnect(service.running.address) as client:
         with pytest.raises(LookupError):
             await client.evaluate(Failing(1), failing.name)
-        playing = [asyncio.ensure_future(client.evaluate(Failing(-1), s.name)) for s in others]
-        while not (found := await get_campaign(service, campaign.name)).waits_for:
-            await asyncio.sleep(0.02)
-        assert found.waits_for == "walks: a person who says what episode 1 counts as"
-        assert found.reason == ""
-        # They have played all that there is but for the share of the one that is held.
-        assert found.sessions[0].episodes == 1
-        assert sum(s.episodes for s in found.sessions[1:]) == 24 - 8
-        assert not any(one.done() for one in playing)
+        await asyncio.gather(*(client.evaluate(Failing(-1), s.name) for s in others))
+        found = await get_campaign(service, campaign.name)
+        assert found.sessions[0].waits_for == "a person who says what episode 1 counts as"
+        assert [(s.episodes, s.state == FINISHED) for s in found.sessions[1:]] == [(3, True)] * 2
+        assert not found.over
         await client.judge_failure(failing.name, "repeat")
-        playing.append(asyncio.ensure_future(client.evaluate(Failing(-1), failing.name)))
-        while (found := await get_campaign(service, campaign.name)).sessions[0].episodes < 2:
-            assert not found.waits_for
-            await asyncio.sleep(0.02)
-        for one in playing:
-            one.cancel()
-        await asyncio.wait(playing)
+        await client.evaluate(Failing(-1), failing.name)
+        assert (await get_campaign(service, campaign.name)).over
 
 
 SHORT = sessions_pb2.SessionSpec(battery="batteries/small", layout="aaio", seed=4, certify=False)
-
-
-async def test_what_stays_for_who_is_held(service: Service) -> None:
-    await service.create(1, agent="ends:reserve")
-    one = next(iter(await service.running.engines.sessions()))
-    for allowed, episodes, kept in ((3, 1, 7), (12, 1, 11), (None, 9, 0)):
-        assert reserve(replace(one, allowed=allowed, episodes=episodes), 8) == kept

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from animalcat import names
-from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.layouts.library import load_layout
@@ -23,11 +21,10 @@ from animalcat.service.session import final_fits
 from animalcat.service.session.ending import SessionEnder
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.record import SessionRecord
-from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2
 from animalcat.values import Session, SessionSpec, SessionState
 
-from .conftest import NOW, Service, action, walk
-from .test_campaign import create
+from .conftest import NOW, Service, walk
 from .test_odd_sessions import AHEAD, near, played
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -121,53 +118,14 @@ async def test_who_comes_while_a_session_is_cancelled_plays_nothing(
         assert len(counted) == 1
 
 
-async def test_what_was_begun_is_not_played_while_the_last_fit_is_made(
-    start: Start, tmp_path: Path
-) -> None:
-    """A campaign is ended; one of its agents had died in an episode, and is started again."""
-    slow = Slow()
-    try:
-        async with start(tmp_path, slow) as service:
-            campaign = await create(service, agents=["walks", "stands"])
-            session = campaign.sessions[0].name
-            async with service.agent(session, agent="walks") as stream:
-                await stream.receive("welcome")
-                await stream.episode(walk)
-                await stream.receive("episode_start")
-                await stream.send(action(0, 3))
-                await stream.receive("ask")
-            await service.settled(session, "WAITING", asyncio.sleep)
-            request = campaigns_pb2.EndCampaignRequest(name=campaign.name)
-            ending = (await service.campaigns.EndCampaign(request)).operation
-            await slow.asked.wait()
-            told = await comes_in_vain(service, session, slow.may.set, agent="walks")
-            assert isinstance(told, gateway_pb2.SessionEnd)
-            assert told.state == sessions_pb2.SESSION_STATE_FINISHED
-            await service.done(ending)
-            assert (await service.get(session)).episodes == 1
-            assert (await profile_of(service, session))["diagnostics"]["outcomes"] == 1
-            episodes = await service.list_episodes(session)
-            assert [e.outcome == types_pb2.OUTCOME_VOID for e in episodes] == [False, True]
-            assert await service.exported(session, results_pb2.PROFILE_FORMAT_NETCDF)
-    finally:
-        slow.may.set()
-        await slow.close()
-
-
 @pytest.mark.slow
 async def test_nothing_changes_while_a_session_is_ended(start: Start, tmp_path: Path) -> None:
     """Neither is an outcome declared invalid, nor is the session deleted."""
     slow = Slow()
     try:
         async with start(tmp_path, slow) as service:
-            session = await service.create(6)
-            async with service.agent(session) as stream:
-                await stream.receive("welcome")
-                await stream.episode(walk)
-            await service.settled(session, "WAITING", asyncio.sleep)
-            engines = service.running.engines
-            engine = await engines.get(names.parse_session(session))
-            ending = asyncio.ensure_future(engine.conclude(OtherEnd("ended", "it is enough")))
+            session = await service.create(1)
+            ending = asyncio.ensure_future(service.play(session))
             await slow.asked.wait()
             invalid = sessions_pb2.InvalidateEpisodeRequest(
                 name=f"{session}/episodes/0", reason="no"
@@ -179,7 +137,7 @@ async def test_nothing_changes_while_a_session_is_ended(start: Start, tmp_path: 
                     sessions_pb2.DeleteSessionRequest(name=session)
                 )
             slow.may.set()
-            assert (await ending).state is SessionState.FINISHED
+            assert (await ending).state == sessions_pb2.SESSION_STATE_FINISHED
     finally:
         slow.may.set()
         await slow.close()

@@ -17,13 +17,11 @@ import pytest
 
 from animalcat.client.async_client import aconnect
 from animalcat.service.recording import read_episode
-from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.values import SessionSpec
 from tests.golden import DIGEST, FILES, FITTED, hold, hold_titles
 from tests.service.conftest import Service, walk
 from tests.service.test_campaign import POLICIES
-from tests.service.test_campaign import create as create_campaign
-from tests.service.test_campaign import play as play_campaign
 from tests.service.test_direct import Walker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -151,15 +149,5 @@ async def test_a_comparison_goes_as_it_went(service: Service) -> None:
     hold(GOLDEN, "against", await told(service, second))
 
 
-async def test_a_campaign_goes_as_it_went(service: Service) -> None:
-    campaign = await create_campaign(service, budget=14, common=2)
-    await play_campaign(service, campaign)
-    request = campaigns_pb2.GetCampaignRequest(name=campaign.name)
-    ended = (await service.campaigns.GetCampaign(request)).campaign
-    for one in ended.sessions:
-        hold(GOLDEN, f"campaign, {one.spec.agent}", await told(service, one.name))
-
-
 async def test_every_record_is_of_a_session() -> None:
-    campaign = {f"campaign, {agent}" for agent in POLICIES}
-    hold_titles(GOLDEN, {*SESSIONS, "to its end", "against", *campaign})
+    hold_titles(GOLDEN, {*SESSIONS, "to its end", "against"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.ids import asked_for, campaign_id, session_id
 from animalcat.values import CampaignSpec, SessionSpec
 
@@ -57,12 +57,8 @@ def test_ids_stay_what_they_are() -> None:
     assert session_id(PLAIN) == "braitenberg-0b06a146"
     assert session_id(RICH) == "lab-rger-79d143d4"
     assert session_id(RAYS) == "a-be5afedb"
-    assert campaign_id(CampaignSpec(("a", "b"), PLAIN, Allocation(200, common=5))) == (
-        "campaign-78c17f03"
-    )
-    assert campaign_id(CampaignSpec(("a", "b", "ö"), RICH, Allocation(200, alike=0.07))) == (
-        "campaign-0adca1db"
-    )
+    assert campaign_id(CampaignSpec(("a", "b"), PLAIN, 200, 5)) == "campaign-6d881473"
+    assert campaign_id(CampaignSpec(("a", "b", "ö"), RICH, 200)) == "campaign-7c4c5496"
 
 
 def test_the_id_of_a_session_follows_from_what_was_asked_for() -> None:

@@ -42,8 +42,6 @@ def test_more_episodes_are_counted_and_commanded() -> None:
     (step,) = next_steps(early, profile(5.0), {"ability": 1}, 100)
     assert step["command"].endswith("--episodes 1 --target-sd 0.08")
     assert "one more episode" in step["text"]
-    (step,) = next_steps(replace(ENDED, allowed=20), profile(5.0), {"ability": 7}, 100)
-    assert (step["command"], "campaign" in step["text"]) == ("", True)
 
 
 def test_what_the_battery_lacks_is_said() -> None:

@@ -247,7 +247,7 @@ async def test_what_another_slot_has_played_is_not_practised_on(tmp_path: Path) 
     evidence.close()
 
 
-async def test_a_campaign_does_not_hand_out_practice(service: Service) -> None:
+async def test_a_campaign_counts_no_practice(service: Service) -> None:
     await service.import_files()
     agents = ["practice:one", "practice:two"]
     spec = campaigns_pb2.CampaignSpec(

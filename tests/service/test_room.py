@@ -66,23 +66,6 @@ async def test_a_campaign_has_no_more_than_its_quota() -> None:
     assert guests.let_in == ["one", "one", "two", "one"]
 
 
-async def test_a_campaign_may_have_a_limit_of_its_own() -> None:
-    guests = Guests(Room(quota=3))
-    guests.room.limit("one", 2)
-    await guests.ask("one", "one", "one", "two", "two", "two", "two")
-    assert guests.let_in == ["one", "one", "two", "two", "two"]
-    assert guests.room.hindrance("one") == "one of the 2 simulators of its campaign"
-    assert guests.room.hindrance("two") == "one of the 3 simulators of its campaign"
-    guests.room.limit("one", 9)  # the lower of both holds
-    await asyncio.sleep(0)
-    assert guests.let_in[-1] == "one"
-    guests.room.limit("one", 1)
-    assert guests.room.over_quota("one")
-    assert not guests.room.over_quota("two")
-    guests.room.limit("one", 0)
-    assert not guests.room.over_quota("one")
-
-
 async def test_only_so_many_are_on_their_way() -> None:
     room = Room(abreast=1)
     await room.enter("one")
@@ -177,20 +160,18 @@ async def test_sessions_share_one_simulator_and_say_so(fitter: Helpers, tmp_path
             assert full in told.stdout
 
 
-@pytest.mark.parametrize(("of_all", "own"), [(1, 0), (0, 1)])
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_campaign_at_its_quota_leaves_room_for_others(
-    fitter: Helpers, tmp_path: Path, of_all: int, own: int
+    fitter: Helpers, tmp_path: Path
 ) -> None:
-    settings = Settings(home=tmp_path, port=0, campaign_workers=of_all)
+    settings = Settings(home=tmp_path, port=0, campaign_workers=1)
     async with (
         create_server(settings, lambda: NOW, fitter, fitter.simulators) as running,
         grpc.aio.insecure_channel(running.address) as channel,
         AsyncExitStack() as stack,
     ):
         service = Service(running, tmp_path, channel)
-        campaign = await create(service, agents=["walks", "stands"], budget=6, max_workers=own)
-        assert campaign.max_workers == own
+        campaign = await create(service, agents=["walks", "stands"], budget=6)
 
         async def come(session: str, agent: str) -> Stream:
             stream = service.agent(session, agent=agent, instance=agent)

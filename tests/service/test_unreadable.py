@@ -19,7 +19,7 @@ from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
-from animalcat.layouts.adaptive.plan import Allocation, StoppingRule
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.service.model import StoredCampaign
 from animalcat.service.storage import records
 from animalcat.service.storage.errors import InUseError, UnreadableError, readable
@@ -145,7 +145,7 @@ def test_a_campaign_with_a_bad_session_can_be_deleted(
     store = SqlStore.in_directory(tmp_path)
     for name in ("a", "b"):
         store.create_session(name, SPEC, NOW)
-    spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
+    spec = CampaignSpec(("a", "b"), SPEC, 200)
     store.create_campaign(StoredCampaign("c", spec, ("a", "b"), NOW))
     damage(tmp_path, "sessions", column, value, "id = 'b'")
     with pytest.raises(InUseError, match="session a of campaign c is not over"):
@@ -187,7 +187,7 @@ async def test_a_server_serves_what_can_be_read(
     store = SqlStore.in_directory(tmp_path)
     store.create_session("bad", SPEC, NOW)
     store.open_episode(attempt("bad", 0))
-    spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
+    spec = CampaignSpec(("a", "b"), SPEC, 200)
     store.create_campaign(StoredCampaign("c", spec, ("bad",), NOW))
     store.close()
     policy = {**asdict(SPEC.policy), "name": "magic"}
@@ -213,8 +213,7 @@ async def test_a_server_serves_what_can_be_read(
         profile = results_pb2.GetProfileRequest(name="sessions/bad/profile")
         await refused(service.profiles.GetProfile(profile))
         campaigns = await service.campaigns.ListCampaigns(campaigns_pb2.ListCampaignsRequest())
-        assert campaigns.campaigns[0].reason.startswith("unreadable: spec: version: it is missing")
-        end = campaigns_pb2.EndCampaignRequest(name="campaigns/c")
-        await refused(service.campaigns.EndCampaign(end))
+        why = campaigns.campaigns[0].unreadable
+        assert why.startswith("unreadable: spec: version: it is missing")
 
         assert (await service.play(good)).episodes == 1

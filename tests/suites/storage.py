@@ -14,7 +14,7 @@ import pytest
 
 from animalcat.arena_configs.instance import Instance
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec
-from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
 from animalcat.service.storage.artefacts import Artefacts, recording_key
 from animalcat.service.storage.chain import make_link
@@ -83,7 +83,6 @@ def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
 WRITES_TO_X: list[Callable[[SqlStore], Any]] = [
     lambda s: s.set_state("x", SessionState.RUNNING),
     lambda s: s.pause("x", True),
-    lambda s: s.allow({"x": 1}),
     lambda s: s.open_episode(attempt("x", 0)),
     lambda s: s.finish_episode(finished(attempt("x", 0))),
     lambda s: s.put_certificate("x", StoredCertificate(16, True, {})),
@@ -110,15 +109,6 @@ class StorageSuite:
         assert found is not None
         assert (found.spec, found.created, found.state) == (SPEC, NOW, SessionState.WAITING)
         assert (found.episodes, found.successes, found.capabilities) == (0, 0, ())
-
-    def test_what_is_allowed_can_change(self, store: SqlStore, session: str) -> None:
-        """At first the stopping rule alone decides how many episodes may begin."""
-        assert [found.allowed for found in store.sessions()] == [None]
-        store.allow({session: 8})
-        assert store.create_session("other", SPEC, NOW, allowed=3).allowed == 3
-        assert [found.allowed for found in store.sessions()] == [3, 8]
-        store.allow({session: 9, "other": 4})
-        assert [found.allowed for found in store.sessions()] == [4, 9]
 
     def test_what_is_stored_for_good_is_chained(
         self, store: SqlStore, session: str, tmp_path: Path
@@ -154,40 +144,26 @@ class StorageSuite:
         store.set_state(session, SessionState.RUNNING)
         assert store.count_sessions() == {"WAITING": 1, "RUNNING": 1}
 
-    def test_sessions_are_allowed_all_or_none(self, store: SqlStore, session: str) -> None:
-        """If one session does not exist, the others keep their numbers."""
-        other = store.create_session("other", SPEC, NOW, allowed=3).id
-        with pytest.raises(KeyError):
-            store.allow({other: 4, session: 8, "x": 1})
-        assert [found.allowed for found in store.sessions()] == [3, None]
-
     def test_a_campaign_comes_back_as_it_went_in(self, store: SqlStore, session: str) -> None:
-        """A campaign is created once and ends once."""
+        """A campaign is created once."""
         other = store.create_session("s", SPEC, NOW).id
-        spec = CampaignSpec(("a", "b"), SPEC, Allocation(200, common=5))
+        spec = CampaignSpec(("a", "b"), SPEC, 200, 5)
         campaign = StoredCampaign("c", spec, (session, other), NOW)
         assert store.create_campaign(campaign) == campaign
         assert store.create_campaign(replace(campaign, sessions=())) == campaign
         assert store.campaign("c") == campaign
-        limited = replace(campaign, max_workers=3)
-        assert store.create_campaign(limited) == limited
-        assert store.campaign("c") == limited
-        assert store.campaign_of(session) == store.campaign_of(other) == limited
-        assert store.campaign_of("x") is None
-        assert store.end_campaign("c", "enough").reason == "enough"
-        assert store.end_campaign("c", "again").reason == "enough"
+        assert store.campaign_of(session) == store.campaign_of(other) == "c"
+        assert store.campaign_of("x") == ""
         store.create_campaign(replace(campaign, id="d"))
         assert [found.id for found in store.campaigns()] == ["d", "c"]
 
     def test_a_campaign_needs_its_sessions(self, store: SqlStore, session: str) -> None:
         """A campaign that names an unknown session is not stored."""
-        spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
+        spec = CampaignSpec(("a", "b"), SPEC, 200)
         with pytest.raises(KeyError):
             store.create_campaign(StoredCampaign("c", spec, (session, "x"), NOW))
         assert store.campaigns() == []
         assert store.campaign("c") is None
-        with pytest.raises(KeyError):
-            store.end_campaign("c", "")
 
     def test_ids_that_are_taken_get_a_number(self, store: SqlStore) -> None:
         """Sessions that want the same id get different ones; the list shows the newest first."""
@@ -532,38 +508,27 @@ class StorageSuite:
         assert [s.id for s in first] == ["s8", "s6", "s5", "s3"]
         assert [s.id for s in store.sessions(wanted, Page(4, first.next))] == ["s2", "s0"]
 
-    def test_campaigns_that_are_over_are_not_gone_on_with(
-        self, store: SqlStore, session: str
-    ) -> None:
-        """One that ended goes on as long as one of its sessions does."""
-        spec = CampaignSpec(("x", "y"), SPEC, Allocation(200))
+    def test_how_far_campaigns_are_is_counted(self, store: SqlStore) -> None:
+        """By what their sessions have played, and by how many of these go on."""
+        spec = CampaignSpec(("x", "y"), SPEC, 200)
         for name in ("c", "d"):
             own = store.create_session(name, SPEC, NOW).id
             store.create_campaign(StoredCampaign(name, spec, (own,), NOW))
-        assert [c.id for c in store.unfinished_campaigns()] == ["d", "c"]
-        store.end_campaign("c", "enough")
         store.set_state("d", SessionState.CANCELLED)
-        assert [c.id for c in store.unfinished_campaigns()] == ["d", "c"]
-        store.set_state("c", SessionState.CANCELLED)
-        assert [c.id for c in store.unfinished_campaigns()] == ["d"]
-        store.end_campaign("d", "enough")
-        assert store.unfinished_campaigns() == []
-        assert store.campaign_counts(["c", "d", "x"]) == {"c": (0, 0), "d": (0, 0)}
+        assert store.campaign_counts(["c", "d", "x"]) == {"c": (0, 1), "d": (0, 0)}
 
     def test_campaigns_are_listed_page_by_page(self, store: SqlStore, session: str) -> None:
-        """Campaigns can be filtered by battery, and by whether they go on."""
+        """Campaigns can be filtered by battery."""
         for name, battery in (("c", "b"), ("d", "b"), ("e", "other")):
-            spec = CampaignSpec(("x", "y"), replace(SPEC, battery=battery), Allocation(200))
+            spec = CampaignSpec(("x", "y"), replace(SPEC, battery=battery), 200)
             store.create_campaign(StoredCampaign(name, spec, (session,), NOW))
-        store.end_campaign("c", "enough")
         page = store.campaigns(page=Page(2))
         assert [c.id for c in (*page, *store.campaigns(page=Page(2, page.next)))] == [
             "e",
             "d",
             "c",
         ]
-        going_on = CampaignFilter(battery="b", going_on=True)
-        assert [c.id for c in store.campaigns(going_on)] == ["d"]
+        assert [c.id for c in store.campaigns(CampaignFilter(battery="b"))] == ["d", "c"]
 
     def test_a_deleted_session_leaves_nothing(self, store: SqlStore, session: str) -> None:
         """Neither records nor the request id stay behind, and the id may be used again."""
@@ -589,9 +554,9 @@ class StorageSuite:
         store.set_state(session, SessionState.RUNNING)
         with pytest.raises(InUseError, match="cancel"):
             store.delete_session(session)
-        spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
+        spec = CampaignSpec(("a", "b"), SPEC, 200)
         store.create_campaign(StoredCampaign("c", spec, (session,), NOW))
-        with pytest.raises(InUseError, match="end the campaign"):
+        with pytest.raises(InUseError, match="cancel it"):
             store.delete_campaign("c")
         store.set_state(session, SessionState.CANCELLED)
         with pytest.raises(InUseError, match="campaign c"):

@@ -48,7 +48,7 @@ class CampaignFile(_Strict):
 
 
 BESIDE: Final = (
-    *("file", "camera", "decision_period", "backend", "against", "agent_may", "agent_sees"),
+    *("file", "camera", "decision_period", "backend", "agent_may", "agent_sees"),
     *("agent_env", "same_agent"),
     *("engine", "address", "server", "data", "as_json"),
 )

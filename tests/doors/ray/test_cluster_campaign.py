@@ -27,7 +27,6 @@ batteries: [arenas]
 layouts: [aaio]
 budget: 12
 common: 3
-block: 2
 seed: 3
 """
 TRUSTED = ("--agent-may", "all")
@@ -50,7 +49,7 @@ def shown(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     output, _ = process.communicate(timeout=280)
     assert process.returncode == 0
     (campaign,) = json.loads(output)["campaigns"]
-    told = ("campaign", "episodes", "reason", "comparison", "common")
+    told = ("campaign", "episodes", "over", "comparison", "common")
     return {key: campaign[key] for key in told}
 
 

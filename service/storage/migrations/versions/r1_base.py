@@ -46,7 +46,6 @@ def upgrade() -> None:
         sa.Column("state", sa.String(20), nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("created", sa.DateTime(timezone=False), nullable=False),
-        sa.Column("allowed", sa.Integer, nullable=True),
         sa.Column("capabilities", sa.JSON, nullable=False),
         sa.Column("misfit", sa.Text, nullable=False),
         sa.Column("agent", sa.String(200), nullable=False),
@@ -72,21 +71,11 @@ def upgrade() -> None:
         sa.Column("spec", sa.JSON, nullable=False),
         sa.Column("sessions", sa.JSON, nullable=False),
         sa.Column("created", sa.DateTime(timezone=False), nullable=False),
-        sa.Column("reason", sa.Text, nullable=False),
         sa.Column("battery", sa.String(100), nullable=False),
         sa.Column("battery_digest", sa.String(64), nullable=False),
-        sa.Column("max_workers", sa.Integer, nullable=False),
     )
     op.create_index("campaigns_by_battery", "campaigns", ["battery", "seq"])
     op.create_index("campaigns_by_digest", "campaigns", ["battery_digest"])
-    going_on = sa.text("reason = ''")
-    op.create_index(
-        "campaigns_going_on",
-        "campaigns",
-        ["seq"],
-        sqlite_where=going_on,
-        postgresql_where=going_on,
-    )
     op.create_table(
         "episodes",
         sa.Column("session", sa.String(100), sa.ForeignKey(_SESSION), primary_key=True),

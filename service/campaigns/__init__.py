@@ -1,1 +1,0 @@
-"""Campaigns: several sessions on one budget of episodes, handed out by `conductor`."""
