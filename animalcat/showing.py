@@ -26,14 +26,9 @@ _TABLE: Final = (
     "{0} tfoot td{{opacity:.75;padding-top:.4em}}"
 )
 _FIGURE: Final = (
-    "{0}{{--ink:currentColor;--soft:#7f8994;--prior:rgba(128,140,152,.45);--main:#2a8fbd;"
-    "--good:#27a06d;--bad:#d4694f;"
-    "--page:var(--jp-layout-color0,var(--vscode-editor-background,Canvas));"
-    "color:inherit;overflow-x:auto}}"
-    "{0} svg{{width:100%;height:auto;display:block;fill:currentColor}}"
+    "{0}{{overflow-x:auto}}{0} svg{{width:100%;height:auto;display:block}}"
     "{0} img{{max-width:100%;height:auto;border-radius:4px}}"
 )
-"""Colours that can be read on white and on black; markers are filled with that of the notebook."""
 
 
 def table_html(
@@ -82,7 +77,7 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[object]], caption
 
 
 def figure_html(picture: str) -> str:
-    """A picture as HTML; an SVG element is in the notebook's colours.
+    """A picture as HTML, no wider than the notebook.
 
     Args:
         picture: An element: a map's SVG, or an image of `plots.style.embedded`.

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.inference.fit import FitResult
-from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.model.spec import Layout, from_dict
 
 if TYPE_CHECKING:
@@ -50,14 +48,6 @@ class DrawnResults:
     def draws(self) -> Floats:
         """All chains one after another, (draws, latents)."""
         return self.chains.reshape(-1, self.chains.shape[-1])
-
-    @cached_property
-    def fitted(self) -> FitResult:
-        """The same as a fit, for pictures; it does not say what it was fitted to."""
-        count = len(self.draws)
-        even, size = np.full(count, 1.0 / count), np.full(len(self.layout.latents), float(count))
-        nodes = summarise(self.layout, self.draws, even, size)
-        return FitResult(self.layout, self.chains, nodes, self.profile["diagnostics"])
 
 
 def drawn_results(client: Client, session: SessionLike, *, played: bool = False) -> DrawnResults:

@@ -1,9 +1,9 @@
-"""Predictions against outcomes: characteristic curves, reliability, and which demands were met."""
+"""Predictions against outcomes: characteristic curves and reliability."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +35,6 @@ from animalcat.plots.style import (
 if TYPE_CHECKING:
     import pandas as pd
 
-GridPart: TypeAlias = Literal["predicted", "seen"]
-
 OBSERVED: Final = "observed"
 """Column of a table of outcomes whose predictions are of something else than success."""
 
@@ -47,7 +45,6 @@ MOST_AVERAGED: Final = 2000
 _BINS: Final = 6
 _FEW: Final = 8
 """A demand with at most so many values is shown value by value."""
-_MARGIN: Final = 0.1
 
 
 def characteristic(

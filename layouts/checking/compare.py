@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from animalcat.layouts.explaining.wording import Scale, plain_scale
 from animalcat.layouts.inference.fit import FitResult
-from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import HDI_SHARE, even_hdi
 from animalcat.layouts.model.spec import Layout
@@ -56,14 +55,6 @@ class Posterior:
         return cls.of_draws(name, fitted.layout, fitted.flat_draws)
 
     @classmethod
-    def of_live(cls, name: str, posterior: LivePosterior) -> Posterior:
-        """Resample the particles of a live posterior by their weights."""
-        places = (np.arange(_DRAWS) + 0.5) / _DRAWS
-        rows = np.searchsorted(np.cumsum(posterior.weights), places)
-        kept = np.minimum(rows, len(posterior.weights) - 1)
-        return cls.of_draws(name, posterior.layout, posterior.particles[kept])
-
-    @classmethod
     def of_profile(cls, name: str, profile: Mapping[str, Any]) -> Posterior:
         """Draw from an approximation to a profile's JSON, which holds no draws.
 
@@ -102,16 +93,6 @@ class Posterior:
         """Take draws, (draws, latents), that are equally weighted."""
         units = tuple(node.unit for node in layout.latents)
         return cls(name, layout.digest, layout.latent_names, units, draws)
-
-    def column(self, node: str) -> Floats:
-        """Draws of one node.
-
-        Raises:
-            ValueError: There is no such node.
-        """
-        if node not in self.nodes:
-            raise ValueError(f"no node {node!r}; nodes: {', '.join(self.nodes)}")
-        return self.draws[:, self.nodes.index(node)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,9 @@ def test_live_posteriors_and_their_profiles_compare_alike(
         for i, row in enumerate(instances.values):
             live.update(row, y[i], i)
         profile = json.loads(Profile.of_live(live).to_json())
-        found.append([Posterior.of_live("a", live), Posterior.of_profile("a", profile)])
+        rows = np.random.default_rng(k).choice(len(live.weights), 4000, p=live.weights)
+        drawn = Posterior.of_draws(f"agent {k}", aaio, live.particles[rows])
+        found.append([drawn, Posterior.of_profile(f"agent {k}", profile)])
     assert [p.approximate for p in found[0]] == [False, True]
     drawn, stood_for = (compare_agents(pair) for pair in zip(*found, strict=True))
     first, other = drawn[1].behind, stood_for[1].behind
@@ -141,7 +143,7 @@ def test_what_stands_for_a_profile_has_its_mean_sd_and_range(
 ) -> None:
     node = {"mean": 2.0, "sd": 0.8, "range": list(ends), "unit": "m"}
     profile = {"layout": {"digest": "d"}, "nodes": {"skill": node}}
-    draws = Posterior.of_profile("a", profile).column("skill")
+    draws = Posterior.of_profile("a", profile).draws[:, 0]
     assert draws.mean() == pytest.approx(2.0, abs=0.05)
     assert draws.std() == pytest.approx(0.8, rel=0.05)
     assert ends[0] is None or draws.min() >= ends[0]
