@@ -37,7 +37,6 @@ QUICK = {
     "max_episodes=20": "max_episodes=4, certify=False, progress=False",
     "budget=40": "budget=4, common=2, certify=False, progress=False",
     '"scout": "builtin:scout"': '"scout": Forward()',
-    "seed=1)\noak": "seed=1, chains=2, draws=200, tune=200)\noak",
 }
 """What the page says, and what takes less time."""
 
@@ -65,8 +64,6 @@ def test_what_the_page_shows_runs(
     assert page["policy"].session.episodes == 4
     assert page["strict"].id != page["result"].id
     assert (study.parent / "posterior.nc").stat().st_size > 1000
-    assert page["learner"].verdict().stop
-    assert page["oak"].to_frame().loc["span", "unit"] == "kiloword"
 
 
 def tables() -> dict[str, set[str]]:
