@@ -13,7 +13,9 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import animalcat
 
-Kind: TypeAlias = Literal["commands", "agents", "engines", "exports", "hosts", "logs"]
+Kind: TypeAlias = Literal[
+    "commands", "agents", "engines", "exports", "hosts", "logs", "looks", "pages", "sources"
+]
 """What a door may add:
 
 - `commands` of the command line, by a noun, or by a noun and a verb;
@@ -22,7 +24,12 @@ Kind: TypeAlias = Literal["commands", "agents", "engines", "exports", "hosts", "
   and the versions of its software that give `Workers` and `Fits`;
 - `exports` of recorded episodes by their form, as functions of `cli.episode.export.Asked`;
 - `hosts` on which the agents of campaigns run, as `cli.shared.agent_hosts.Hosts`;
-- `logs` by the ending of files that stand where a session may, as `cli.shared.logs.Logs`.
+- `logs` by the ending of files that stand where a session may, as `cli.shared.logs.Logs`;
+- `looks` through what a door has stored, as functions of the data directory and the sessions of its
+  store that give damage and notes (`service.upkeep.verifying`);
+- `pages` of a server, as `service.web.application.MakePart`;
+- `sources` of episodes for a client of Unity, as functions of the build and of what to call when
+  the client is gone.
 """
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 DECLARATION: Final = "door.toml"

@@ -9,5 +9,6 @@ nothing outside this folder imports a door. Any of them may be taken away.
 - `sb3`: what is being trained by Stable-Baselines3 is measured meanwhile;
 - `speech`: what speaks, such as the agents `llm:MODEL`, perceives and answers in words;
 - `minari` and `rerun`: recorded episodes as datasets, and for a viewer;
+- `study`: people take part in studies, and play arenas for themselves;
 - `mcp`: clients of the Model Context Protocol play, or read profiles.
 """

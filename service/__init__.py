@@ -3,9 +3,9 @@
 `rpc` is the server with its calls, and `access` decides who may make them. `session` plays
 episodes, and `measuring` chooses instances and judges outcomes. `batteries` and `library` hold what
 sessions are made of, and `reporting` tells what a battery measures. `storage` and `recording` hold
-what sessions leave behind, and `upkeep` copies, checks and removes it. `study` lets people take
-part as agents, `person` lets a person play, `web` has the pages of browsers, and `host` deals with
-the machine that a server runs on. `model` defines what the store alone knows beside
+what sessions leave behind, and `upkeep` copies, checks and removes it. `web` has the pages of
+browsers, and `host` deals with the machine that a server runs on. `model` defines what the store
+alone knows beside
 `animalcat.values`, `ids` names sessions and campaigns, `errors` lists what can go wrong, `refusals`
 counts what is refused, `logs` writes the log, `calls` says what the present call is, `own_calls`
 are those of a process to itself, `versions` tells what could change a result, `operations` are

@@ -64,10 +64,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.agent",
         "Run an agent against a server elsewhere, and list agents and their limits.",
     ),
-    "study": (
-        "animalcat.cli.study",
-        "Check, run, follow, export and rehearse studies with people.",
-    ),
     "arena": ("animalcat.cli.arena.commands", "Check, measure, draw and play arena files."),
     "battery": (
         "animalcat.cli.battery",

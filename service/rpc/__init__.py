@@ -5,5 +5,6 @@ Agents connect to `gateway`, which talks to each over an `agent_link`; `leases` 
 back. Clients call `sessions`, `batteries`, `layouts`, `campaigns`, `episodes`, `profiles`,
 `operations` and `access`. `asked` reads what they ask for, `paging` splits lists into pages,
 `health` tells whether all is well, `requests` has repeated calls done only once, `metrics` counts
-calls and what else is measured, and `posterior` makes the netCDF file of a profile.
+calls and what else is measured, `persons` lists what people have played, and `posterior` makes the
+netCDF file of a profile.
 """

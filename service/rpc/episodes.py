@@ -15,9 +15,8 @@ from animalcat.service.access.belongings import wanted as wanted_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.explaining import Explainer
-from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
-from animalcat.service.rpc import paging
+from animalcat.service.rpc import paging, persons
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.artefacts import recording_key
 from animalcat.service.storage.listing import BadPageError, EpisodeFilter, Page
@@ -49,7 +48,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
                     store.episodes, session, wanted, asked, newest_first=newest
                 )
                 return _listed(page, page.next)
-            if not await asyncio.to_thread(recordings.places, data, session):
+            if not await asyncio.to_thread(persons.places, data, session):
                 await self._engines.session(session)  # an error
             return await asyncio.to_thread(_played, data, [session], request, asked)
         if request.newest_first:
@@ -62,10 +61,10 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         beside = whose.seen_by is None
         if not asked.after.startswith(_PEOPLE):
             page = await asyncio.to_thread(store.all_episodes, wanted, asked, whose)
-            if page.next or not beside or not await asyncio.to_thread(recordings.sessions, data):
+            if page.next or not beside or not await asyncio.to_thread(persons.sessions, data):
                 return _listed(page, page.next)
             return _listed(page, _PEOPLE)
-        people = await asyncio.to_thread(recordings.sessions, data) if beside else []
+        people = await asyncio.to_thread(persons.sessions, data) if beside else []
         known = await asyncio.to_thread(store.sessions_by_id, people)
         people = [session for session in people if session not in known]
         return await asyncio.to_thread(_played, data, people, request, asked)
@@ -122,7 +121,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         parts = self._engines.parts
         if await asyncio.to_thread(parts.store.has_session, session):
             return await asyncio.to_thread(parts.store.last_attempt, session, number) or 0
-        played = await asyncio.to_thread(recordings.places, parts.data, session)
+        played = await asyncio.to_thread(persons.places, parts.data, session)
         if not played:
             await self._engines.session(session)  # an error
         return max((attempt for place, attempt in played if place == number), default=0)
@@ -158,7 +157,7 @@ def _played(
     shown: list[sessions_pb2.EpisodeSummary] = []
     newest_first = request.newest_first  # of one session
     for session in people[bisect_left(people, last[0]) :]:
-        places = recordings.places(data, session)
+        places = persons.places(data, session)
         for place in reversed(places) if newest_first else places:
             here = (session, *place)
             if after and (here >= last if newest_first else here <= last):
@@ -167,7 +166,7 @@ def _played(
                 return results_pb2.ListEpisodesResponse(
                     episodes=shown, next_page_token=f"{_PEOPLE}{shown[-1].name}"
                 )
-            episode = recordings.episode(data, session, *place)
+            episode = persons.episode(data, session, *place)
             if not request.outcomes or episode.outcome in request.outcomes:
                 shown.append(episode)
     return results_pb2.ListEpisodesResponse(episodes=shown)

@@ -11,26 +11,17 @@ from pathlib import Path
 from typing import IO, Final
 
 from animalcat import names
+from animalcat.doorways import entries
 from animalcat.layouts.library import parse_layout
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.session.intact import Looker
 from animalcat.service.storage.artefacts import ASIDE, PERSONS, RECORDINGS, Artefacts
 from animalcat.service.storage.damage import REMEDY
-from animalcat.service.study.participant import SessionMade
-from animalcat.service.study.store import (
-    STUDIES,
-    StudyError,
-    participant_files,
-    people_of,
-    read_events,
-    tombstones,
-    unfinished,
-)
 from animalcat.service.upkeep.place import DataError, Place, Tell, silent
 
 JOURNAL: Final = "verify.journal"
 """File in a data directory with the digests that a look that was interrupted has found out."""
-_REPAIR: Final = (
+REPAIR: Final = (
     "put it back from a backup with `animalcat data restore BACKUP --repair`; without a backup the "
     "record stays, and what was played cannot be seen again"
 )
@@ -128,7 +119,10 @@ def verify(place: Place, tell: Tell = silent) -> Verified:
         batteries = _batteries(place, looker, damage)
         _layouts(place, damage)
         _campaigns(place, known, damage)
-        _studies(place, known, damage, notes)
+        for way in entries("looks").values():
+            more, told = way.load()(place.home, known)
+            damage += more
+            notes += told
         notes += _strangers(place, known)
         (place.home / JOURNAL).unlink(missing_ok=True)  # the next look begins anew
         return Verified(
@@ -203,7 +197,7 @@ def _journal(home: Path) -> Generator[IO[str]]:
 
 def _remedy(problem: str) -> str:
     if "recording" in problem or "draws" in problem or "the fit of" in problem:
-        return _REPAIR
+        return REPAIR
     if "battery" in problem:
         return (
             "put it back with `animalcat data restore BACKUP --repair`, or build or import the "
@@ -248,46 +242,6 @@ def _campaigns(place: Place, known: set[str], damage: list[Damage]) -> None:
             for session in campaign.sessions
             if session not in known and place.store.session(session) is None
         ]
-
-
-def _studies(
-    place: Place, known: set[str], damage: list[Damage], notes: list[tuple[str, str]]
-) -> None:
-    """Look whether participants of studies can be read, and are with what they played.
-
-    Whoever has a tombstone has withdrawn: nothing of them may be there, and nothing is missed.
-    """
-    for folder in sorted((place.home / STUDIES).glob("*")):
-        where = f"study {folder.name}"
-        try:
-            there = {path.stem: list(read_events(path)) for path in participant_files(folder)}
-            people = {person.id for person in people_of(folder)}
-            stones = tombstones(folder)
-            begun = {stone.person for stone in unfinished(folder)}
-        except StudyError as error:
-            damage.append(Damage(where, str(error), _REPAIR))
-            continue
-        for participant, events in there.items():
-            for event in events:
-                if isinstance(event, SessionMade) and event.session not in known:
-                    lost = f"session {event.session} of participant {participant} is gone"
-                    damage.append(Damage(where, lost, _REPAIR))
-        for person in begun:
-            words = f"the withdrawal of {person} was interrupted"
-            remedy = f"say animalcat study withdraw {folder.name} {person} again"
-            damage.append(Damage(where, words, remedy))
-        gone = {stone.person for stone in stones} - begun
-        erased = {session for stone in stones for session in stone.sessions}
-        for person in gone & ({name.partition("-")[0] for name in there} | people):
-            words = f"{person} has withdrawn, and a backup brought them back"
-            remedy = f"say animalcat study withdraw {folder.name} {person}"
-            damage.append(Damage(where, words, remedy))
-        for session in erased & known:
-            if not begun:
-                words = f"session {session} is of somebody who has withdrawn"
-                damage.append(Damage(where, words, f"say animalcat data prune {session}"))
-        if gone:
-            notes.append((where, f"{len(gone)} withdrew, and nothing of them is missed"))
 
 
 def _strangers(place: Place, known: set[str]) -> list[tuple[str, str]]:

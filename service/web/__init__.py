@@ -6,6 +6,6 @@ templates, and what stands in the bar at the top. What guards every request (hos
 forms, headers) is in `guard`, and who looks is in `visits`. No part has to care for them.
 
 `watching` lists, shows and steers sessions and campaigns, of which `feed` tells all who watch;
-`batteries` shows batteries, `filming` plays recorded episodes, and on `playing` a person plays, by
-the loop of `realtime`. `stage` runs what is played or shown on a thread or in a process of its own.
+`batteries` shows batteries, and `filming` plays recorded episodes, drawn ahead by `replaying`.
+`stage` runs what is played or shown on a thread or in a process of its own.
 """

@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from animalcat.codec import decode
+from animalcat.doorways import entries
 from animalcat.errors import AnimalcatError
 from animalcat.maps.small import arena_map
 from animalcat.service.web.guard import WHOLE_PAGE
@@ -61,6 +62,7 @@ def batteries(site: Site) -> Part:
             maps=maps,
             following=following,
             units={feature.name: feature.unit for feature in battery.features},
+            plays="playing" in entries("pages"),
         )
 
     async def sheet(request: Request) -> Response:

@@ -17,12 +17,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from animalcat import names
-from animalcat.service.person.replaying import Replayed
-from animalcat.service.person.shows import Show
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.storage.artefacts import recording_key
+from animalcat.service.web.replaying import Replayed
 from animalcat.service.web.site import Part, Site, not_found
-from animalcat.service.web.stage import Stage
+from animalcat.service.web.stage import Show, Stage
 
 STREAM: Final = "/animalcat.v1.Episodes/StreamEpisode"
 """The call of the wire that shows as much as a film does."""

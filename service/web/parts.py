@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
+from animalcat.doorways import entries
 from animalcat.service.web.application import MakePart
 from animalcat.service.web.batteries import batteries
 from animalcat.service.web.filming import filming
-from animalcat.service.web.playing import playing
 from animalcat.service.web.watching import watching
 
-ALL: Final[Sequence[MakePart]] = (watching, batteries, filming, playing)
-"""Make the parts."""
+
+def all_parts() -> Sequence[MakePart]:
+    """Return what makes the parts, those of doors last."""
+    of_doors = (way.load() for way in entries("pages").values())
+    return (watching, batteries, filming, *of_doors)

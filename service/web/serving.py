@@ -18,7 +18,7 @@ from animalcat.service.host.listeners import Budget, Listeners, descriptors
 from animalcat.service.refusals import Refusals
 from animalcat.service.web.application import MakePart, create_app
 from animalcat.service.web.guard import Door, own_hosts
-from animalcat.service.web.parts import ALL
+from animalcat.service.web.parts import all_parts
 from animalcat.service.web.site import Served, Site
 from animalcat.service.web.visits import PURPOSE, UsedHere, UsedOnDisk, Visits, link_to
 
@@ -84,7 +84,7 @@ async def offered(
     door = Door(hosts, settings.web_url, settings.tls)
     listeners.ports.add(listener.getsockname()[1])
     site = Site(visits, door, served, listeners)
-    async with _running(create_app(site, ALL), listener, site, tls):
+    async with _running(create_app(site, all_parts()), listener, site, tls):
         yield Pages(_url(listener, door), visits.ticket)
 
 

@@ -6,17 +6,40 @@ import asyncio
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, NamedTuple, Protocol
 
 from animalcat.errors import AnimalcatError
-from animalcat.service.person.shows import Show, Shown
 
 NICE: Final = 5
 """By how much a show in a process of its own gives way to what plays sessions."""
+
+
+class Shown(NamedTuple):
+    """What a call is answered.
+
+    Attributes:
+        state: What the page shows beside the pictures, as JSON has it; it says their sizes.
+        pixels: The pictures' bytes, one after another, three bytes a pixel.
+    """
+
+    state: Mapping[str, Any]
+    pixels: bytes
+
+
+class Show(Protocol):
+    """What a page shows; all of it runs on one thread, by the names of its methods."""
+
+    def state(self) -> Shown:
+        """Return what is to be seen at first."""
+        ...
+
+    def close(self) -> None:
+        """End it."""
+        ...
 
 
 class Stage:

@@ -12,13 +12,10 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 import animalcat
-from animalcat.arena_configs.model import Arena
 from animalcat.cli.episode.commands import app
 from animalcat.cli.session.commands import app as sessions
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
-from animalcat.envs.testing import start, thing
-from animalcat.service.person import Game
 from animalcat.service.recording import EpisodeRecorder, read_episode
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import MOTION, versions
@@ -133,35 +130,6 @@ def test_a_session_is_planned_before_it_is_run(server: Server, make_session: Mak
     shown = CliRunner().invoke(sessions, words)
     assert "the 90 % interval that their test ends with" in " ".join(shown.stdout.split())
     assert "Episodes: 2, of at most 2." in shown.stdout
-
-
-def test_what_a_person_played_is_listed_marked_and_streamed(server: Server) -> None:
-    arena = Arena(items=(start(z=5.0), thing("GoodGoal", 20, 0, 9)))
-    played = Game(arena, 3, session="play-here", instance="ball", data=server.home, resolution=16)
-    while played.view.ended_by is None:
-        played.act(3)
-    played.restart()
-    played.act(0)
-    played.close()
-    (server.home / "recordings" / "play-here" / "9-0.mcap").write_bytes(b"cut")
-    (server.home / "recordings" / "play-never").mkdir()
-
-    expected = [
-        ("play-here", 0, "success", "person"),
-        ("play-here", 1, "void", "person"),
-        ("play-here", 9, "open", "person"),
-    ]
-    for which in (["play-here"], []):
-        listed = episode("list", *which, "--server", server.address, "--json")
-        assert listed.exit_code == 0, listed.output
-        rows = [row for row in json.loads(listed.stdout) if row["session"] == "play-here"]
-        assert [(r["session"], r["episode"], r["outcome"], r["reason"]) for r in rows] == expected
-        assert [bool(row["cause"]) for row in rows] == [False, False, True]
-    again = episode("replay", "play-here", "0", "--server", server.address, "--verify", "--json")
-    assert again.exit_code == 0, again.output
-    missing = episode("list", "play-never", "--server", server.address)
-    assert missing.exit_code == 2
-    assert "play-never" in missing.stderr
 
 
 def test_an_agent_that_we_start_and_whose_code_fails_pauses_its_session(

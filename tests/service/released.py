@@ -35,11 +35,9 @@ from animalcat.outcomes import read_outcomes
 from animalcat.plots import read_results
 from animalcat.service.ids import session_id
 from animalcat.service.recording import read_episode, verify
-from animalcat.service.study.file import read_study
 from animalcat.v1 import sessions_pb2
 from animalcat.values import SessionSpec
 from tests.service.test_ids import RICH
-from tests.study.conftest import STUDY
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDER: Final = Path(__file__).parent / "fixtures" / "released"
@@ -67,7 +65,6 @@ def make(folder: Path) -> None:
     folder.mkdir(parents=True)
     for name, example in WRITTEN.items():
         shutil.copy(ROOT / "docs" / "examples" / example, folder / name)
-    (folder / "study.yaml").write_text(STUDY)
     (folder / "campaign.yaml").write_text(CAMPAIGN)
     (folder / "session.json").write_text(
         json_format.MessageToJson(codec.encode(RICH), preserving_proto_field_name=True) + "\n"
@@ -133,7 +130,6 @@ def meaning(folder: Path) -> dict[str, Any]:
                 "recipe": [recipe.name, recipe.layout, plain(full_counts(recipe))],
                 "session": {"id": session_id(spec), "spec": plain(spec)},
                 "store": stored(folder / "store.tar.gz"),
-                "study": {**plain(read_study(folder / "study.yaml")), "folder": ""},
             },
             allow_nan=False,
         )

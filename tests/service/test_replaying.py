@@ -13,12 +13,20 @@ from typer.testing import CliRunner
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.cli.main import build
+from animalcat.envs.backends import make_environment
+from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.maps.moving import PANEL
-from animalcat.service.person import Game
-from animalcat.service.person.replaying import Replayed
-from animalcat.service.recording import RecordingError, camera_images, read_episode
+from animalcat.service.recording import (
+    EpisodeRecorder,
+    RecordingError,
+    camera_images,
+    read_episode,
+)
 from animalcat.service.recording.against import compare
-from animalcat.v1 import results_pb2
+from animalcat.service.versions import versions
+from animalcat.service.web.replaying import Replayed
+from animalcat.v1 import results_pb2, types_pb2
+from animalcat.wire import spec_to_proto
 from tests.service.recorded import RECORDING
 
 TOKEN = "a-token-of-a-test"
@@ -45,19 +53,27 @@ arenas:
 
 @pytest.fixture(scope="module")
 def pushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A person pushes a block towards a goal."""
-    game = Game(
-        load_text(TEXT, "test").config.first,
-        7,
-        session="play-test",
+    """Somebody pushes a block towards a goal."""
+    spec = ObservationSpec(CameraSpec(16), RaySpec())
+    header = results_pb2.EpisodeHeader(
+        name="sessions/play-test/episodes/0-0",
         instance="goal",
-        data=tmp_path_factory.mktemp("d"),
-        resolution=16,
+        arena_yaml=TEXT,
+        seed=7,
+        observation_spec=spec_to_proto(spec),
+        backend="sim",
+        versions=versions(),
+        agent="person",
     )
+    path = tmp_path_factory.mktemp("d") / "recordings" / "play-test" / "0-0.mcap"
+    environment = make_environment("sim", spec)
+    recorder = EpisodeRecorder(path, header)
+    recorder.step(environment.load(load_text(TEXT, "test").config.first, 7), None)
     for _ in range(40):
-        game.act(3)
-    game.close()
-    return game.recording
+        recorder.step(environment.step(3), 3)
+    environment.close()
+    recorder.finish(types_pb2.OUTCOME_VOID)
+    return path
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""`animalcat arena`: `commands` are its verbs; `play` lets a person play.
+"""`animalcat arena`: `commands` are its verbs.
 
 `solve` lets the planner play, `files` finds the files that a command is about, and `options` has
 the options that commands share.

@@ -7,8 +7,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from rich.progress import Progress
 
 from animalcat.arena_configs.builds import BUILDS, NEWEST, Build, build_named
 from animalcat.arena_configs.checks import check_loaded
-from animalcat.arena_configs.draws import OWN, UNITY, Draws, UnityDraws, draws_by_name
+from animalcat.arena_configs.draws import OWN, UNITY, Draws, draws_by_name
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, bearing
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
@@ -41,7 +40,6 @@ from animalcat.cli.shared.output import (
     wrote,
 )
 from animalcat.cli.shared.progress import progress
-from animalcat.cli.shared.remote import Data
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
@@ -126,7 +124,7 @@ def check_files(
     More than 40 problems are grouped by kind, each with an example, unless --all is given. The
     exit code is 1 when there is an error.
     """
-    chance = _chance(rng, seed, build or NEWEST)
+    chance = chance_of(rng, seed, build or NEWEST)
     results = _checked_all(paths, strict, chance, by_build=build is not None)
     problems = [problem for _, _, problems_of in results for problem in problems_of]
     errors = sum(problem.severity == "error" for problem in problems)
@@ -198,7 +196,7 @@ def features(
     with the reason where a feature does not apply; of several, the table leaves out features that
     none of them has. The exit code is 1 when an arena cannot be read or built.
     """
-    chance = _chance(rng, seed, build)
+    chance = chance_of(rng, seed, build)
     files = named_files(paths)
     with progress("measuring arenas") as tell:
         rows = measure_files(
@@ -277,7 +275,7 @@ def show(
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
     from animalcat.envs.measure import measure_episode  # it loads the simulator
 
-    chance = _chance(rng, seed, build)
+    chance = chance_of(rng, seed, build)
     config = _load(file, chance.build)
     arena = _arena(config, number)
     if arena.merge_next_arena:
@@ -323,72 +321,7 @@ def show(
     wrote("view" if first_person else "map", output)
 
 
-@app.command()
-def play(
-    path: Annotated[
-        Path,
-        typer.Argument(metavar="PATH", help="An arena file, or a folder.", show_default=False),
-    ],
-    number: Number = None,
-    seed: Seed = 0,
-    rng: Rng = OWN,
-    build: BuildName = NEWEST,
-    resolution: Annotated[
-        int,
-        typer.Option(
-            metavar="PIXELS", min=8, max=512, help="How long the sides of the picture are."
-        ),
-    ] = 256,
-    data: Data = None,
-    port: Annotated[
-        int,
-        typer.Option(
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="The port of the page on this machine. 0 takes any free one.",
-        ),
-    ] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
-    terminal: Annotated[
-        bool, typer.Option("--terminal", help="Play in this terminal instead.")
-    ] = False,
-) -> None:
-    """Play arenas yourself, with the keyboard.
-
-    Several arenas, of a file or of a folder, come one after another: R goes on to the next one when
-    an episode is over, and begins the same one again before that. Every episode is recorded. With
-    --rng unity each draws on where the one before ended, as the episodes of a build's process do;
-    otherwise each takes the next seed.
-    """
-    chance = _chance(rng, seed, build)
-    if number is not None and path.is_dir():
-        fail(f"--arena {number}: {path} is a folder; name one of its files")
-    arenas = [
-        episode
-        for file, name in named_files([path])
-        for episode in _episodes(file, PurePosixPath(name).name, number, chance.build)
-    ]
-    if len(arenas) > 1:
-        typer.echo(f"{len(arenas)} arenas, one after another")
-    from animalcat.cli.arena.play import play_arena  # brings the simulator and the recorder
-
-    play_arena(
-        arenas,
-        path.resolve().name if path.is_dir() else arenas[0][0],
-        seed=seed,
-        build=chance.build,
-        draws=UnityDraws(seed, chance.build) if rng == UNITY else None,
-        resolution=resolution,
-        data=data,
-        port=port,
-        browser=browser,
-        terminal=terminal,
-        now=datetime.now(UTC),
-    )
-
-
-class _Chance(NamedTuple):
+class Chance(NamedTuple):
     """How what arenas leave to chance is drawn."""
 
     rng: str
@@ -406,9 +339,10 @@ class _Chance(NamedTuple):
         return f"{words}{', as batteries draw it' * (self.rng == OWN)}"
 
 
-def _chance(rng: str, seed: int, build: str) -> _Chance:
+def chance_of(rng: str, seed: int, build: str) -> Chance:
+    """Return how chance is drawn; ends the command where it cannot be drawn so."""
     try:
-        chance = _Chance(rng, seed, build_named(build))
+        chance = Chance(rng, seed, build_named(build))
     except ValueError as error:
         fail(f"--build {build}: {error}")
     try:
@@ -430,7 +364,7 @@ def _load(path: Path, build: Build) -> ArenaConfig:
     return loaded.config
 
 
-def _episodes(file: Path, name: str, number: int | None, build: Build) -> list[tuple[str, Arena]]:
+def episodes_of(file: Path, name: str, number: int | None, build: Build) -> list[tuple[str, Arena]]:
     """The episodes of a file with their names, or the one that begins with an arena's number."""
     config = _load(file, build)
     try:
@@ -453,7 +387,7 @@ def _arena(config: ArenaConfig, number: int | None) -> Arena:
 
 
 def _checked_all(
-    paths: Iterable[Path], strict: bool, chance: _Chance, *, by_build: bool
+    paths: Iterable[Path], strict: bool, chance: Chance, *, by_build: bool
 ) -> list[_FileReport]:
     """The files of all paths with their problems; a path is held for a battery of its own."""
     folders = [found_files(path) for path in paths]
@@ -488,7 +422,7 @@ def _checked_all(
 
 
 def _checked(
-    path: Path, strict: bool, chance: _Chance, *, by_build: bool
+    path: Path, strict: bool, chance: Chance, *, by_build: bool
 ) -> tuple[_FileReport, dict[int, Arena]]:
     """A file with its problems, and the arenas that its episodes start with, by number."""
     name = str(path)
@@ -611,7 +545,7 @@ def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
         fail(f"cannot write {path}: {error.strerror}")
 
 
-def _first_view(arena: Arena, chance: _Chance, resolution: int) -> Image:
+def _first_view(arena: Arena, chance: Chance, resolution: int) -> Image:
     """What the agent sees after one step in which it does nothing."""
     # PhysX takes a while to import.
     from PIL.Image import fromarray
@@ -668,7 +602,7 @@ def _episode_of(config: ArenaConfig, number: int, name: str) -> tuple[str, Arena
 
 
 def _print_summary(
-    file: Path, placement: Placement, chance: _Chance, features: MeasuredFeatures
+    file: Path, placement: Placement, chance: Chance, features: MeasuredFeatures
 ) -> None:
     start, out = placement.agent, console()
     seconds = placement.time_limit / 10

@@ -140,8 +140,8 @@ def _film(source: Source, path: Path, resolution: int, speed: float, backend: st
 def _watch(source: Source, page: Page, resolution: int, backend: str) -> None:
     """Show an episode on a page until the person presses Ctrl-C."""
     from animalcat.cli.shared.page import serve_page
-    from animalcat.service.person.replaying import Replayed
     from animalcat.service.web.filming import film_alone
+    from animalcat.service.web.replaying import Replayed
 
     # What cannot be played is said before the page is opened.
     show = Replayed(source.recording, source.label, resolution, backend)

@@ -1,1 +1,1 @@
-"""`animalcat unity` (`commands`), and the stand-in `animalcat-unity` (`player`, `person`)."""
+"""`animalcat unity` (`commands`), and the stand-in `animalcat-unity` (`player`)."""

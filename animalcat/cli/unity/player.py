@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from animalcat.codes import BAD_INPUT, FAILED, MISSING, UNREACHABLE
+from animalcat.doorways import entries
 from animalcat.installing import install
 
 if TYPE_CHECKING:
@@ -204,9 +205,10 @@ def _source_maker(link: ClientConnection, arguments: Arguments) -> MakeSource:
     if arguments.plays:
         if session_maker is not None:
             raise ValueError(f"{SESSION} is set: a session is for an agent, not for play=True")
-        from animalcat.cli.unity.person import person_maker
-
-        return person_maker(arguments.build, link.on_gone)
+        way = entries("sources").get("person")
+        if way is None:
+            raise ValueError("play=True is for a person, and the door for people was taken away")
+        return way.load()(arguments.build, link.on_gone)
     if session_maker is not None:
         return session_maker
     from animalcat.envs.mlagents.source import config_source

@@ -1,4 +1,4 @@
-// Plays in real time over a socket (service/web/realtime.py): paints frames, tells keys and times.
+// Plays in real time over a socket (doors/study/realtime.py): paints frames, tells keys and times.
 
 const KEYS = { ArrowUp: "ahead", KeyW: "ahead", ArrowDown: "back", KeyS: "back",
                ArrowRight: "right", KeyD: "right", ArrowLeft: "left", KeyA: "left" };

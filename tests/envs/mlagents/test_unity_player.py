@@ -105,7 +105,7 @@ def test_a_person_plays_until_the_client_closes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ANIMALCAT_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("animalcat.cli.unity.person.open_page", lambda url: None)
+    monkeypatch.setattr("animalcat.cli.shared.page.open_page", lambda url: None)
     with client_of(["--playerMode", "1"], to_yaml(goal_arena())) as (code, log):
         while (page := re.search(r"play at (http://\S+)#\S+\n", log.read_text())) is None:
             assert not code.done()

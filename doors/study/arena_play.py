@@ -1,0 +1,197 @@
+"""`animalcat arena play`: a person plays arenas, in the browser or in the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Final
+
+import typer
+
+from animalcat.arena_configs.builds import NEWEST, Build
+from animalcat.arena_configs.draws import OWN, UNITY, UnityDraws
+from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.cli.arena.commands import BuildName, Number, Rng, Seed, chance_of, episodes_of
+from animalcat.cli.arena.files import named_files
+from animalcat.cli.shared.output import MISSING, fail
+from animalcat.cli.shared.page import serve_page
+from animalcat.cli.shared.remote import Data
+from animalcat.doors.study.game import Game
+from animalcat.doors.study.play_page import person_session, playing_alone
+from animalcat.doors.study.shows import GameShow
+from animalcat.doors.study.terminal import play_in_terminal
+from animalcat.service.host.settings import Settings
+
+_KEY: Final = re.compile(r"\x1b\[[A-D]|.", re.DOTALL)
+
+
+def play(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="An arena file, or a folder.", show_default=False),
+    ],
+    number: Number = None,
+    seed: Seed = 0,
+    rng: Rng = OWN,
+    build: BuildName = NEWEST,
+    resolution: Annotated[
+        int,
+        typer.Option(
+            metavar="PIXELS", min=8, max=512, help="How long the sides of the picture are."
+        ),
+    ] = 256,
+    data: Data = None,
+    port: Annotated[
+        int,
+        typer.Option(
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="The port of the page on this machine. 0 takes any free one.",
+        ),
+    ] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Play in this terminal instead.")
+    ] = False,
+) -> None:
+    """Play arenas yourself, with the keyboard.
+
+    Several arenas, of a file or of a folder, come one after another: R goes on to the next one when
+    an episode is over, and begins the same one again before that. Every episode is recorded. With
+    --rng unity each draws on where the one before ended, as the episodes of a build's process do;
+    otherwise each takes the next seed.
+    """
+    chance = chance_of(rng, seed, build)
+    if number is not None and path.is_dir():
+        fail(f"--arena {number}: {path} is a folder; name one of its files")
+    arenas = [
+        episode
+        for file, name in named_files([path])
+        for episode in episodes_of(file, PurePosixPath(name).name, number, chance.build)
+    ]
+    if len(arenas) > 1:
+        typer.echo(f"{len(arenas)} arenas, one after another")
+    play_arena(
+        arenas,
+        path.resolve().name if path.is_dir() else arenas[0][0],
+        seed=seed,
+        build=chance.build,
+        draws=UnityDraws(seed, chance.build) if rng == UNITY else None,
+        resolution=resolution,
+        data=data,
+        port=port,
+        browser=browser,
+        terminal=terminal,
+        now=datetime.now(UTC),
+    )
+
+
+def play_arena(
+    arenas: Sequence[tuple[str, Arena]],
+    title: str,
+    *,
+    seed: int,
+    build: Build,
+    draws: UnityDraws | None,
+    resolution: int,
+    data: Path | None,
+    port: int,
+    browser: bool,
+    terminal: bool,
+    now: datetime,
+) -> None:
+    """Let a person play until they leave, and say where the recordings are.
+
+    Args:
+        arenas: What to play one after another, with their names.
+        title: The name of it all, for the session's name.
+        seed: Seed of the first episode; each restart takes the next one.
+        build: The build that is simulated.
+        draws: What draws instead, on and on.
+        resolution: Side of the picture in pixels; in a terminal, at most what fits.
+        data: Data directory, else that of the settings.
+        port: Port of the page; 0 is any free one.
+        browser: Open a browser.
+        terminal: Play in the terminal instead.
+        now: The time, for the session's name.
+    """
+    home = (Settings().home if data is None else data).absolute()
+    session = person_session(title, now)
+    (instance, arena), *others = arenas
+    side = min(resolution, _fitting()) if terminal else resolution
+
+    def game() -> Game:
+        return Game(
+            arena,
+            seed,
+            session=session,
+            instance=instance,
+            data=home,
+            others=others,
+            resolution=side,
+            build=build,
+            draws=draws,
+        )
+
+    try:
+        if terminal:
+            _in_terminal(game)
+        else:
+            show = GameShow(game())  # what cannot be built is said before the page is opened
+            serve_page(playing_alone(lambda: show, title), "play", port, browser)
+    except ArenaError as error:
+        fail(f"{title}: {error}")
+    except OSError as error:
+        place = f"127.0.0.1:{port}" if error.filename is None else error.filename
+        fail(f"{place}: {error.strerror or error}")
+    folder = home / "recordings" / session
+    if folder.is_dir():
+        typer.echo(f"recordings: {folder}")
+        where = f" --data {data}" if data else ""
+        typer.echo(f"again:      animalcat episode replay {session} --verify{where}")
+    else:
+        typer.echo("nothing was played, so nothing is recorded")
+
+
+def _in_terminal(game: Callable[[], Game]) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        fail("--terminal needs a terminal for its keys and its picture")
+    with contextlib.closing(game()) as playing, _keys() as keys:
+
+        def write(text: str) -> None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+        play_in_terminal(playing, keys, write)
+    typer.echo("")
+
+
+@contextlib.contextmanager
+def _keys() -> Generator[Iterator[str]]:
+    """Keys and arrows' escape sequences as they are typed, until standard input ends."""
+    try:
+        import termios
+        import tty
+    except ModuleNotFoundError:
+        fail("this system's terminals give no single keys; play in the browser", MISSING)
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    tty.setraw(descriptor)
+    try:
+        read = iter(lambda: os.read(descriptor, 64), b"")
+        yield (key for data in read for key in _KEY.findall(data.decode(errors="replace")))
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _fitting() -> int:
+    """Side of the largest picture that fits: two pixels a line, an even number, two lines below."""
+    columns, lines = shutil.get_terminal_size()
+    return max(8, min(columns, 2 * (lines - 3)) // 2 * 2)

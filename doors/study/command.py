@@ -1,0 +1,336 @@
+"""`animalcat study`: check, run, follow, export and rehearse studies with people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from animalcat.cli.shared.output import (
+    BAD_INPUT,
+    fail,
+    print_json,
+    print_rows,
+)
+from animalcat.cli.shared.progress import operation_progress, progress
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, timestamp
+from animalcat.client import Client
+from animalcat.doors.study.file import Study, StudyFileError, read_study
+from animalcat.doors.study.store import (
+    STUDIES,
+    StudyError,
+    StudyStore,
+    kept_study,
+    tombstones,
+)
+from animalcat.service.host.private import await_server
+from animalcat.service.web.serving import Pages
+
+app = typer.Typer(
+    help="Check, run, follow, export and rehearse studies with people.", no_args_is_help=True
+)
+
+SERVER_SECONDS = 30.0
+"""How long a server that was started apart may take to come back."""
+
+File = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study file.")]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Listen at this address.")]
+Port = Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="Port; 0: any free one.")]
+_URL = "The public address, where a proxy that speaks HTTPS stands before it."
+Url = Annotated[str, typer.Option(metavar="URL", help=_URL)]
+Name = Annotated[str, typer.Argument(metavar="STUDY", help="The study's id.")]
+
+
+@contextmanager
+def _or_fail() -> Generator[None]:
+    """Let a study's own errors end the command with their sentence."""
+    try:
+        yield
+    except (StudyError, StudyFileError, FileExistsError) as error:
+        fail(str(error), BAD_INPUT)
+
+
+def _read(file: Path) -> Study:
+    with _or_fail():
+        return read_study(file)
+
+
+def _kept(data: Path | None, name: str) -> tuple[Path, Study]:
+    home = data_folder(data)
+    with _or_fail():
+        return home, kept_study(home, name)
+
+
+@app.command()
+def check(file: File, as_json: AsJson = False) -> None:
+    """Say what a study file means, or what is wrong with it."""
+    study = _read(file)
+    told: dict[str, Any] = {
+        "study": study.study,
+        "title": study.title,
+        "digest": study.digest,
+        "consent": {"version": study.consent.version, "sha256": study.consent.digest},
+        "who": study.who.by,
+        "codes": len(study.who.codes),
+        "visits": study.who.visits,
+        "conditions": {c.name: c.weight for c in study.conditions},
+        "steps": _steps(study),
+    }
+    if as_json:
+        print_json(told)
+        return
+    typer.echo(f"{study.title} ({study.study}), consent {study.consent.version}")
+    for k, step in enumerate(told["steps"], 1):
+        typer.echo(f"{k:3}. {step}")
+    for condition in study.conditions:
+        typer.echo(f"condition {condition.name}, weight {condition.weight:g}")
+
+
+def _steps(study: Study) -> list[str]:
+    """What participants go through, a line each."""
+    steps = [f"consent, with {len(study.consent.ask)} statements to tick", "check of the device"]
+    steps += [f"instructions, page {k}" for k in range(1, len(study.instructions) + 1)]
+    if study.understanding is not None:
+        asked = len(study.understanding.questions)
+        steps.append(f"{asked} questions, {study.understanding.tries} tries")
+    if study.practice is not None:
+        one = study.practice
+        steps.append(
+            f"practice until {one.passes} of the last {one.of} are passed, at most {one.most}"
+        )
+    said = ", ".join(f"{k} {v}" for k, v in study.play.options.items())
+    steps.append(f"rounds of the battery {study.play.battery}{': ' if said else ''}{said}")
+    blocks = study.blocks
+    limits = [f"{blocks.trials} rounds"] if blocks.trials else []
+    limits += [f"{blocks.minutes:g} minutes"] if blocks.minutes else []
+    if limits:
+        steps[-1] += f"; a break after {' or '.join(limits)}"
+    steps.append("debriefing")
+    done = study.completion.done
+    steps.append(f"the end{', with a link or code' if done.link or done.code else ''}")
+    return steps
+
+
+@app.command()
+def run(
+    file: File,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    url: Url = "",
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a study until Ctrl-C: participants come by the link that is printed.
+
+    Their sessions are played by the server that works on the data directory, or by one that ends
+    with this command. Whoever was there when it ended goes on when it runs again.
+    """
+    from animalcat.doors.study.running import link_of, run_study
+
+    study, home, said = _read(file), data_folder(data), False
+    if host not in ("127.0.0.1", "localhost", "::1") and not url.startswith("https://"):
+        fail(
+            f"--host {host} can be reached from elsewhere, and what people do would cross the "
+            "network in the clear: put a proxy that speaks HTTPS before it, and name its address "
+            "with --url https://..."
+        )
+
+    def ready(pages: Pages) -> None:
+        nonlocal port, said
+        if said:
+            return
+        port, said = port or urlsplit(pages.url).port or 0, True
+        link = link_of(study, pages.url)
+        monitor = pages.link(f"/study/{study.study}/monitor")
+        if as_json:
+            typer.echo(json.dumps({"link": link, "monitor": monitor}))
+        else:
+            typer.echo(f"participants come by  {link}")
+            typer.echo(f"who is where          {monitor}")
+        sys.stdout.flush()
+
+    with _or_fail():
+        while True:
+            with client_for(None, home) as client:
+                _have_batteries(client, study)
+                at = (host, port)
+                if not client.run(run_study(client.aio, study, home, ready, at, url)):
+                    return
+                typer.echo("the server is gone; the study goes on with another one", err=True)
+                await_server(home, SERVER_SECONDS)
+
+
+def _have_batteries(client: Client, study: Study) -> None:
+    """See that the server has what is played, and build what is shipped and was not built yet."""
+    stored = {battery.id for battery in client.list_batteries()}
+    for name in study.batteries:
+        if name not in stored and name in client.shipped_batteries():
+            with operation_progress(f"building {name}") as tell:
+                client.build_battery(name, on_progress=tell)
+        client.get_battery(name)  # an error that says which there are
+
+
+@app.command("list")
+def list_(
+    name: Annotated[
+        str, typer.Argument(metavar="[STUDY]", help="Its participants; without it all studies.")
+    ] = "",
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List studies, or who of a study's participants is where."""
+    if not name:
+        folders = sorted((data_folder(data) / STUDIES).glob("*/versions"))
+        print_rows([_row(data, f.parent) for f in folders], _COLUMNS, as_json=as_json)
+        return
+    home, study = _kept(data, name)
+    rows = [
+        {
+            "participant": p.id,
+            "condition": p.condition,
+            "stage": str(p.stage),
+            "practised": len(p.practised),
+            "rounds": p.trials,
+            "passed": p.passed,
+            "came": timestamp(p.arrived),
+            "last": timestamp(p.changed),
+            "session": p.sessions.get("play", ""),
+            "why": p.why,
+        }
+        for p in StudyStore(home, study).participants()
+    ]
+    shown = ("participant", "condition", "stage", "rounds", "passed", "last")
+    print_rows(rows, shown, as_json=as_json)
+
+
+_COLUMNS = ("study", "title", "participants", "done", "withdrawn")
+
+
+def _row(data: Path | None, folder: Path) -> dict[str, Any]:
+    """What is listed of a study."""
+    home, study = _kept(data, folder.name)
+    people = StudyStore(home, study).participants()
+    done, gone = sum(p.stage == "done" for p in people), {s.person for s in tombstones(folder)}
+    return dict(
+        zip(_COLUMNS, (study.study, study.title, len(people), done, len(gone)), strict=True)
+    )
+
+
+@app.command()
+def withdraw(
+    name: Name,
+    person: Annotated[
+        str, typer.Argument(help="A participant or person of the study, a code, or a PROLIFIC_PID.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Erase a person: trials, recordings, profile and identity. A dated tombstone stays."""
+    from animalcat.doors.study.running import withdraw_person
+
+    home, study = _kept(data, name)
+    if not yes:
+        typer.confirm(f"Erase all of {person} in {study.study} for good?", abort=True)
+    with client_for(None, home) as client, _or_fail():
+        sessions = client.run(withdraw_person(client.aio, home, study, person))
+    if as_json:
+        print_json({"study": study.study, "sessions": sessions})
+        return
+    typer.echo(
+        f"erased, with {sessions} sessions. Exports and backups that were made before still hold "
+        "them; docs/studies.md says what to do about those"
+    )
+
+
+@app.command()
+def export(
+    name: Name,
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is empty or new.")],
+    recordings: Annotated[
+        bool, typer.Option("--recordings/--no-recordings", help="Copy the recordings too.")
+    ] = True,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a study as rows of jsPsych in a Psych-DS folder, beside profiles and recordings."""
+    from animalcat.doors.study.export import export_study
+
+    home, study = _kept(data, name)
+    with client_for(server, home) as client, _or_fail():
+        written = client.run(export_study(client.aio, home, study, to, recordings=recordings))
+    if as_json:
+        print_json({"folder": str(to), **written})
+        return
+    typer.echo(f"{', '.join(f'{number} {what}' for what, number in written.items())} -> {to}")
+
+
+@app.command()
+def rehearse(
+    file: File,
+    people: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="So many for each condition.")
+    ] = 20,
+    leave: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            min=0.0,
+            max=0.5,
+            help="The chance that somebody leaves for good within a minute, as you assume it.",
+        ),
+    ] = 0.01,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="The seed of all chance.")] = 0,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what to expect before anybody is paid: minutes, precision and dropouts.
+
+    Simulated people go through the study by the same rules as real ones. They are drawn from the
+    layout's prior. A round that is passed takes half of its time limit, one that fails all of it.
+    """
+    from animalcat.doors.study.rehearsal import rehearse as let_go
+    from animalcat.doors.study.rehearsal import told
+    from animalcat.lab.received import received
+    from animalcat.service.errors import ServiceError
+
+    study = _read(file)
+    with client_for(server, data_folder(data)) as client, progress("rehearsing") as tell:
+        try:
+            found = told(
+                let_go(
+                    study,
+                    lambda name: received(client, name),
+                    people,
+                    leave,
+                    seed,
+                    lambda done, total: tell("simulated people take part", done, total),
+                )
+            )
+        except (ServiceError, ValueError) as error:
+            fail(str(error), BAD_INPUT)
+    if as_json:
+        print_json(found)
+        return
+    for name, row in found.items():
+        low, middle, high = row["minutes"] or ("-",) * 3
+        few, some, many = row["rounds"] or ("-",) * 3
+        typer.echo(f"{f'condition {name}: ' if name else ''}{row['people']} simulated people")
+        typer.echo(
+            f"  ends     {row['done']:.0%} finish, {row['left']:.0%} leave, "
+            f"{row['screened']:.0%} are screened out"
+        )
+        typer.echo(f"  minutes  {middle} (80 %: {low} to {high}), of those who finish")
+        typer.echo(f"  rounds   {some} (80 %: {few} to {many})")
+        if row["passed"] is not None:
+            typer.echo(f"  passed   {row['passed']:.0%} of the rounds that count")
+        for node, share in row["known"].items():
+            typer.echo(f"  known    {node}: {share:.0%} of what was not known before")

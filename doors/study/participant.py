@@ -1,0 +1,482 @@
+"""Says what comes next for a participant, by pure functions of what has happened."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum, auto
+from functools import reduce, singledispatch
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
+from pydantic.dataclasses import dataclass as checked
+
+from animalcat.doors.study.file import Study
+
+Part: TypeAlias = Literal["practice", "play"]
+"""Which of a participant's sessions."""
+LAG_MS: Final = 60.0
+"""A frame that is painted later than this after its decision was due is late."""
+FREE_SHARE: Final = 0.05
+"""Share of late or dropped frames from which a trial is flagged."""
+
+
+class Stage(StrEnum):
+    """Where a participant is; of who declines nothing is kept, so that they are nowhere."""
+
+    CONSENT = auto()
+    DEVICE = auto()
+    INSTRUCTIONS = auto()
+    QUESTIONS = auto()
+    PRACTICE = auto()
+    PLAY = auto()
+    BREAK = auto()
+    DEBRIEF = auto()
+    DONE = auto()
+    SCREENED = auto()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing follows."""
+        return self in (Stage.DONE, Stage.SCREENED)
+
+
+@checked(frozen=True, slots=True)
+class TrialTiming:
+    """How a trial ran in the participant's browser, by its clock; times are in ms.
+
+    Attributes:
+        frames: Number of frames that were sent.
+        dropped: Of these, how many were not painted, as the page was hidden or gone.
+        late: How many were painted more than `LAG_MS` after their decision was due.
+        interval_mean: Mean time between frames that were painted.
+        interval_p95: 95th percentile of that.
+        made_p95: 95th percentile from when a decision was due until its frame was sent.
+        arrival_p95: 95th percentile from when a frame was sent until it arrived.
+        paint_p95: 95th percentile from when it was sent until it was painted.
+        shown_p95: 95th percentile from when a decision was due until its frame was painted.
+        wait_p95: 95th percentile from a key to the next decision, so with its way to the server.
+        key_p95: 95th percentile from a key to the paint of the first frame that it led to.
+        round_trip: Shortest way to the browser and back.
+        first_key: From the first frame to the first key; None without a key.
+        keys: How many decisions had a new key.
+        blurs: How often the window lost its keys or was hidden.
+        full_screen: Whether the trial ran in full screen all the time.
+    """
+
+    frames: int = 0
+    dropped: int = 0
+    late: int = 0
+    interval_mean: float | None = None
+    interval_p95: float | None = None
+    made_p95: float | None = None
+    arrival_p95: float | None = None
+    paint_p95: float | None = None
+    shown_p95: float | None = None
+    wait_p95: float | None = None
+    key_p95: float | None = None
+    round_trip: float | None = None
+    first_key: float | None = None
+    keys: int = 0
+    blurs: int = 0
+    full_screen: bool = False
+
+
+@checked(frozen=True, slots=True)
+class Trial:
+    """An attempt at an episode, as the participant's side saw it.
+
+    Attributes:
+        episode: Its number in the session.
+        attempt: Which attempt at that number; None where it was not known in the end.
+        seconds: From its first frame to its end, absences included.
+        steps: Decisions that were taken.
+        outcome: "played" to its end, "void" since the participant was away for too long, or
+            "fault" of the service.
+        passed: Whether it was passed; None unless it was played.
+        gaps: Seconds of each absence after which it went on.
+        timing: What the browser measured; None if no frame was shown.
+    """
+
+    episode: int
+    attempt: int | None
+    seconds: float
+    steps: int
+    outcome: Literal["played", "void", "fault"]
+    passed: bool | None = None
+    gaps: tuple[float, ...] = ()
+    timing: TrialTiming | None = None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What is to be known of it before its times are read, in a word each."""
+        found = ["gap"] if self.gaps else []
+        timing = self.timing
+        if timing is None:
+            return (*found, "untimed")
+        frames = max(timing.frames, 1)
+        found += ["late"] if timing.late > FREE_SHARE * frames else []
+        found += ["dropped"] if timing.dropped > FREE_SHARE * frames else []
+        found += ["blur"] if timing.blurs else []
+        return tuple(found)
+
+
+@checked(frozen=True, slots=True)
+class Arrived:
+    """A participant came, and was given a condition."""
+
+    at: datetime
+    study: str
+    condition: str
+    visit: int = 1
+    kind: Literal["arrived"] = "arrived"
+
+
+@checked(frozen=True, slots=True)
+class Agreed:
+    """The consent was given, to this version of its text."""
+
+    at: datetime
+    version: str
+    digest: str
+    kind: Literal["agreed"] = "agreed"
+
+
+@checked(frozen=True, slots=True)
+class DeviceFits:
+    """The device has what the study needs."""
+
+    at: datetime
+    width: Annotated[int, Field(ge=0, le=100_000)]
+    height: Annotated[int, Field(ge=0, le=100_000)]
+    pixel_ratio: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
+    refresh_hz: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)]
+    input: Literal["keys", "touch"]
+    browser: Annotated[str, Field(max_length=300)] = ""
+    kind: Literal["device"] = "device"
+
+
+@checked(frozen=True, slots=True)
+class PageRead:
+    """A page of the instructions was read."""
+
+    at: datetime
+    page: int
+    kind: Literal["read"] = "read"
+
+
+@checked(frozen=True, slots=True)
+class Answered:
+    """The questions on the instructions were answered, each by the number of a choice, from 1."""
+
+    at: datetime
+    answers: tuple[int, ...]
+    kind: Literal["answered"] = "answered"
+
+
+@checked(frozen=True, slots=True)
+class SessionMade:
+    """A session of the service belongs to the participant from now on."""
+
+    at: datetime
+    part: Part
+    session: str
+    kind: Literal["session"] = "session"
+
+
+@checked(frozen=True, slots=True)
+class TrialOver:
+    """A trial ended."""
+
+    at: datetime
+    part: Part
+    trial: Trial
+    kind: Literal["trial"] = "trial"
+
+
+@checked(frozen=True, slots=True)
+class SessionOver:
+    """A session has no further trial."""
+
+    at: datetime
+    part: Part
+    kind: Literal["session over"] = "session over"
+
+
+@checked(frozen=True, slots=True)
+class Rested:
+    """A break is over."""
+
+    at: datetime
+    kind: Literal["rested"] = "rested"
+
+
+@checked(frozen=True, slots=True)
+class Debriefed:
+    """The last page was read."""
+
+    at: datetime
+    kind: Literal["debriefed"] = "debriefed"
+
+
+Event: TypeAlias = (
+    Arrived
+    | Agreed
+    | DeviceFits
+    | PageRead
+    | Answered
+    | SessionMade
+    | TrialOver
+    | SessionOver
+    | Rested
+    | Debriefed
+)
+EVENTS: Final[TypeAdapter[Event]] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+"""Reads and writes events as JSON."""
+
+
+class OutOfPlaceError(ValueError):
+    """An event does not belong to where the participant is, such as a form that was sent twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """A participant at one visit, as the events say.
+
+    Attributes:
+        id: Id: the person's, a hyphen and the number of the visit.
+        study: Digest of the study file when the participant came.
+        condition: The condition; empty in a study without.
+        visit: Which visit, from 1.
+        stage: Where the participant is.
+        arrived: When the first event was.
+        changed: When the latest was.
+        consent: Version and digest of the text that was agreed to; empty until then.
+        device: The device, once it was checked.
+        page: Which page of the instructions comes, from 0.
+        tries: How often the questions were answered.
+        practised: Outcomes of the practice rounds.
+        block: Which block, from 0.
+        in_block: Rounds played in it.
+        block_seconds: Seconds played in it.
+        trials: Rounds played that count.
+        passed: How many of them were passed.
+        sessions: Ids of the sessions, by part.
+        exhausted: Whether the session has no further round.
+        why: Why the participant was screened out; empty otherwise.
+    """
+
+    id: str
+    study: str
+    condition: str
+    visit: int
+    stage: Stage
+    arrived: datetime
+    changed: datetime
+    consent: tuple[str, str] = ("", "")
+    device: DeviceFits | None = None
+    page: int = 0
+    tries: int = 0
+    practised: tuple[bool, ...] = ()
+    block: int = 0
+    in_block: int = 0
+    block_seconds: float = 0.0
+    trials: int = 0
+    passed: int = 0
+    sessions: Mapping[str, str] = field(default_factory=dict[str, str])
+    exhausted: bool = False
+    why: str = ""
+
+    @property
+    def part(self) -> Part | None:
+        """The session that is played now; None at pages."""
+        return {Stage.PRACTICE: "practice", Stage.PLAY: "play"}.get(self.stage)  # pyright: ignore
+
+
+def arrive(participant: str, event: Arrived) -> Participant:
+    """Return a participant who has just come."""
+    return Participant(
+        participant,
+        event.study,
+        event.condition,
+        event.visit,
+        Stage.CONSENT,
+        event.at,
+        event.at,
+    )
+
+
+def after(study: Study, participant: Participant, event: Event) -> Participant:
+    """Return the participant after an event.
+
+    Args:
+        study: The study.
+        participant: The participant before it.
+        event: What happened.
+
+    Raises:
+        OutOfPlaceError: It does not belong to where the participant is; nothing has happened then.
+    """
+    return replace(_after(event, study, participant), changed=event.at)
+
+
+def replayed(study: Study, participant: str, events: Iterable[Event]) -> Participant:
+    """Return the participant after all events, of which the first is the arrival.
+
+    Raises:
+        OutOfPlaceError: The events do not follow one another.
+    """
+    rest = iter(events)
+    first = next(rest, None)
+    if not isinstance(first, Arrived):
+        raise OutOfPlaceError(f"participant {participant} never arrived")
+    return reduce(lambda now, event: after(study, now, event), rest, arrive(participant, first))
+
+
+def assign(study: Study, filled: Mapping[str, int], number: int) -> str:
+    """Return the condition of the next participant; empty in a study without conditions.
+
+    It is the one that is filled least for its weight; a digest of the study's seed and the number
+    decides between equals, so that the order can be worked out again.
+
+    Args:
+        study: The study.
+        filled: Number of participants by condition, without those whose data will not be used.
+        number: How many have come before.
+    """
+
+    def draw(name: str) -> str:
+        return hashlib.sha256(f"{study.seed}/{number}/{name}".encode()).hexdigest()
+
+    ranked = sorted(
+        study.conditions, key=lambda c: (filled.get(c.name, 0) / c.weight, draw(c.name))
+    )
+    return ranked[0].name if ranked else ""
+
+
+@singledispatch
+def _after(event: Event, study: Study, now: Participant) -> Participant:
+    raise OutOfPlaceError(f"a participant arrives once, and {now.id} has")
+
+
+def _at(now: Participant, *stages: Stage) -> None:
+    if now.stage not in stages:
+        raise OutOfPlaceError(f"{now.id} is at {now.stage}, and that belongs to {stages[0]}")
+
+
+def _forward(study: Study, now: Participant, stage: Stage) -> Participant:
+    """Go to the first stage from one on that the study has."""
+    has: Mapping[Stage, Callable[[], bool]] = {
+        Stage.INSTRUCTIONS: lambda: bool(study.instructions),
+        Stage.QUESTIONS: lambda: study.understanding is not None,
+        Stage.PRACTICE: lambda: study.practice is not None,
+    }
+    order = list(Stage)
+    for at in order[order.index(stage) :]:
+        if at not in has or has[at]():
+            return replace(now, stage=at, exhausted=False)
+    raise AssertionError  # DONE is always there
+
+
+@_after.register
+def _(event: Agreed, study: Study, now: Participant) -> Participant:
+    _at(now, Stage.CONSENT)
+    return _forward(study, replace(now, consent=(event.version, event.digest)), Stage.DEVICE)
+
+
+@_after.register
+def _(event: DeviceFits, study: Study, now: Participant) -> Participant:
+    _at(now, Stage.DEVICE)
+    return _forward(study, replace(now, device=event), Stage.INSTRUCTIONS)
+
+
+@_after.register
+def _(event: PageRead, study: Study, now: Participant) -> Participant:
+    _at(now, Stage.INSTRUCTIONS)
+    if event.page != now.page:
+        raise OutOfPlaceError(f"{now.id} is at page {now.page}, not at {event.page}")
+    read = replace(now, page=now.page + 1)
+    return read if read.page < len(study.instructions) else _forward(study, read, Stage.QUESTIONS)
+
+
+@_after.register
+def _(event: Answered, study: Study, now: Participant) -> Participant:
+    _at(now, Stage.QUESTIONS)
+    asked = study.understanding
+    assert asked is not None  # the stage is not reached without
+    tried = replace(now, tries=now.tries + 1)
+    if event.answers == tuple(question.right for question in asked.questions):
+        return _forward(study, tried, Stage.PRACTICE)
+    if tried.tries >= asked.tries:
+        return replace(tried, stage=Stage.SCREENED, why="the questions were not answered rightly")
+    back = Stage.INSTRUCTIONS if study.instructions else Stage.QUESTIONS
+    return replace(tried, stage=back, page=0)
+
+
+@_after.register
+def _(event: SessionMade, study: Study, now: Participant) -> Participant:
+    if event.part != now.part or event.part in now.sessions:
+        raise OutOfPlaceError(f"{now.id} needs no session for {event.part} at {now.stage}")
+    return replace(now, sessions={**now.sessions, event.part: event.session})
+
+
+@_after.register
+def _(event: TrialOver, study: Study, now: Participant) -> Participant:
+    trial = event.trial
+    if event.part != now.part:
+        raise OutOfPlaceError(f"{now.id} is at {now.stage}, and a trial of {event.part} ended")
+    if trial.outcome != "played":
+        return now
+    if event.part == "practice":
+        return _practised(study, replace(now, practised=(*now.practised, bool(trial.passed))))
+    played = replace(
+        now,
+        in_block=now.in_block + 1,
+        block_seconds=now.block_seconds + trial.seconds,
+        trials=now.trials + 1,
+        passed=now.passed + bool(trial.passed),
+    )
+    blocks = study.blocks
+    full = 0 < blocks.trials <= played.in_block
+    if full or 0 < 60.0 * blocks.minutes <= played.block_seconds:
+        new = {"block": played.block + 1, "in_block": 0, "block_seconds": 0.0}
+        return replace(played, stage=Stage.BREAK, **new)
+    return played
+
+
+def _practised(study: Study, now: Participant) -> Participant:
+    practice = study.practice
+    assert practice is not None  # the stage is not reached without
+    if practice.met(now.practised):
+        return _forward(study, now, Stage.PLAY)
+    return now if len(now.practised) < practice.most else _unpractised(study, now)
+
+
+def _unpractised(study: Study, now: Participant) -> Participant:
+    """Go on without the criterion, or not."""
+    if study.practice is None or study.practice.otherwise == "go on":
+        return _forward(study, now, Stage.PLAY)
+    return replace(now, stage=Stage.SCREENED, why="the criterion of practice was not reached")
+
+
+@_after.register
+def _(event: SessionOver, study: Study, now: Participant) -> Participant:
+    if event.part == "practice":
+        _at(now, Stage.PRACTICE)
+        return _unpractised(study, now)  # no arena is left to practise on
+    _at(now, Stage.PLAY, Stage.BREAK)
+    return _forward(study, now, Stage.DEBRIEF)
+
+
+@_after.register
+def _(event: Rested, study: Study, now: Participant) -> Participant:
+    _at(now, Stage.BREAK)
+    return replace(now, stage=Stage.PLAY)
+
+
+@_after.register
+def _(event: Debriefed, study: Study, now: Participant) -> Participant:
+    _at(now, Stage.DEBRIEF)
+    return replace(now, stage=Stage.DONE)

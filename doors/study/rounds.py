@@ -1,0 +1,89 @@
+"""Keeps of an open round, step by step, what would be lost with a process that is killed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+
+from animalcat.doors.study.realtime import AHEAD, Frame, Timing
+
+
+@dataclass(slots=True)
+class Round:
+    """A round that is open; its times are in seconds of the seat's clock.
+
+    Attributes:
+        episode: Its number in the session.
+        began: When its first frame was.
+        heard: When the participant was last heard.
+        step: Decisions taken.
+        gaps: Seconds of each absence after which it went on.
+        blurs: How often the window lost its keys or was hidden.
+        full_screen: Whether it ran in full screen all the time.
+        timings: When each frame was.
+        kept: How many of them are in the file.
+        total: Sum of the rewards.
+        last: The latest frame.
+    """
+
+    episode: int
+    began: float
+    heard: float
+    step: int = 0
+    gaps: list[float] = field(default_factory=list[float])
+    blurs: int = 0
+    full_screen: bool = False
+    timings: list[Timing] = field(default_factory=list[Timing])
+    kept: int = 0
+    total: float = 0.0
+    last: Frame | None = None
+
+
+class RoundFile:
+    """A participant's open round on disk: a line a step, each with the round as it stands.
+
+    The operating system has a line when `add` returns, so that killing the process loses none.
+    """
+
+    def __init__(self, path: Path, since: float, skew: float) -> None:
+        """Name a file; nothing is read or written yet.
+
+        Args:
+            path: The file.
+            since: When the participant's latest event was, in seconds since 1970: another event,
+                such as the end of the round, makes what the file holds out of date.
+            skew: What to add to a time of the seat's clock to get seconds since 1970.
+        """
+        self._path, self._since, self._skew = path, since, skew
+
+    def read(self) -> Round | None:
+        """Return the round that was open; None if none was, or it cannot be read."""
+        try:
+            lines = [json.loads(line) for line in self._path.read_bytes().split(b"\n")[:-1]]
+            since, episode, began, heard, step, gaps, blurs, full_screen, _ = lines[-1]
+            timings = [Timing(*fields) for line in lines for fields in line[-1]]
+        except (OSError, ValueError, IndexError, TypeError):
+            return None
+        if since != self._since:
+            return None
+        times = began - self._skew, heard - self._skew
+        return Round(episode, *times, step, gaps, blurs, full_screen, timings, len(timings))
+
+    def add(self, now: Round, *, anew: bool = False) -> None:
+        """Write how a round stands.
+
+        Args:
+            now: The round; times of frames follow once the browser has told of them.
+            anew: Whether it begins, so that the file is another round's.
+        """
+        new, count = now.kept, len(now.timings)
+        while now.kept < count and (
+            now.timings[now.kept].received is not None or count - now.kept > AHEAD
+        ):
+            now.kept += 1
+        times = now.began + self._skew, now.heard + self._skew
+        rest = now.step, now.gaps, now.blurs, now.full_screen
+        told = [astuple(timing) for timing in now.timings[new : now.kept]]
+        with self._path.open("wb" if anew else "ab", buffering=0) as file:
+            file.write(json.dumps([self._since, now.episode, *times, *rest, told]).encode() + b"\n")

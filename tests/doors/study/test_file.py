@@ -1,0 +1,91 @@
+"""What a study file may say, and how it is told what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from animalcat.doors.study.file import Study, StudyFileError, html_of, read_study
+
+Write = Callable[..., Study]
+
+
+def test_texts_stand_in_the_file_or_beside_it(written: Write, tmp_path: Path) -> None:
+    (tmp_path / "how.md").write_text("# Wie\n\n![ball](ball.png)", "utf-8")
+    (tmp_path / "ball.png").write_bytes(b"png")
+    study = written(('"Walk with the arrow keys."', "how.md"))
+    assert study.instructions[1].startswith("# Wie")
+    assert study.pictures == {"ball.png"}
+    same = written(('"Walk with the arrow keys."', "how.md"), ("contact: Dr", "contact: Prof"))
+    assert same.consent.digest == study.consent.digest
+    assert same.digest != study.digest
+    other = written(("You *may* leave", "You may leave"))
+    assert other.consent.digest != study.consent.digest
+
+
+def test_conditions_change_what_they_name_alone(written: Write) -> None:
+    study = written(("{name: plain}", "{name: plain, play: {policy: random}}"))
+    assert study.measured("plain").options == {"max_episodes": 4, "policy": "random"}
+    assert study.measured("scored").options == {"max_episodes": 4}
+    assert study.shows("scored").score
+    assert not study.shows("plain").score
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("right: 1", "right: 3", "understanding.questions.0: right is 3, and there are 2 choices"),
+        ("max_episodes: 4", "max_episode: 4", "did you mean 'max_episodes'?"),
+        ("max_episodes: 4", "practice: 4", "practice is not chosen here"),
+        ('"It was about finding."', "gone.md", "gone.md: No such file"),
+        ('"It was about finding."', '"![x](../x.png)"', "does not stand beside the study file"),
+        ('"It was about finding."', '"![x](https://x.org/x.png)"', "does not stand beside"),
+        ("weight: 2", "weight: 0", "conditions.1.weight"),
+        ("score: true", "scores: true", "conditions.scored: scores: there is no such key"),
+        ("https://app", "javascript://app", "is no link"),
+        ("{code: OUT}", "{code: NO}", "give a text, in quotes"),
+        ("title:", "titel:", "title: it is missing"),
+        ("study: finding-things", "study: ../things", "study: name '../things' is not"),
+        ("passes: 1, of: 2", "passes: 3, of: 2", "each must be at most the next"),
+        ("debrief:", "title: again\ndebrief:", "the key 'title' stands here twice"),
+        ("debrief:", "words: {go_on: 'Weiter {x}'}\ndebrief:", "the English text has no braces"),
+        ("debrief:", "words: {goon: Weiter}\ndebrief:", "there is no text 'goon'"),
+        ("debrief:", "who: {by: codes, codes: [a, a]}\ndebrief:", "'a' is there twice"),
+        ("debrief:", "who: {visits: 2}\ndebrief:", "who comes again is known by a code"),
+        ("debrief:", "- x\ndebrief:", "no YAML that can be read"),
+        ("title: Finding things", "title: 2026-13-45", "no YAML that can be read"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(
+    written: Write, tmp_path: Path, old: str, new: str, wanted: str
+) -> None:
+    with pytest.raises(StudyFileError) as error:
+        written((old, new))
+    assert wanted in str(error.value)
+    assert str(error.value).startswith(f"{tmp_path / 'study.yaml'}: ")
+
+
+def test_a_file_that_is_no_study_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StudyFileError, match="No such file"):
+        read_study(tmp_path / "none.yaml")
+    (tmp_path / "list.yaml").write_text("[1, 2]")
+    with pytest.raises(StudyFileError, match="this is no study"):
+        read_study(tmp_path / "list.yaml")
+
+
+def test_nothing_in_a_text_can_run() -> None:
+    hostile = '<script>alert(1)</script>\n\n[x](javascript:alert(1)) <img src=x onerror="y">'
+    html = html_of(hostile)
+    assert "<script" not in html
+    assert "<img" not in html
+    assert 'href="javascript' not in html
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "fixtures").glob("*.yaml")))
+def test_a_file_of_a_released_version_means_what_it_meant(path: Path) -> None:
+    then = json.loads(path.with_suffix(".json").read_text("utf-8"))
+    now = read_study(path).model_dump(mode="json") | {"folder": ""}
+    assert {key: now[key] for key in then} == then

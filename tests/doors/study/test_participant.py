@@ -1,0 +1,205 @@
+"""What comes next for a participant: from consent to the end, whatever is sent twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from animalcat.doors.study.file import Study
+from animalcat.doors.study.participant import (
+    EVENTS,
+    Agreed,
+    Answered,
+    Arrived,
+    Debriefed,
+    DeviceFits,
+    Event,
+    OutOfPlaceError,
+    PageRead,
+    Part,
+    Participant,
+    Rested,
+    SessionMade,
+    SessionOver,
+    Stage,
+    Trial,
+    TrialOver,
+    TrialTiming,
+    after,
+    arrive,
+    assign,
+    replayed,
+)
+from animalcat.doors.study.playing import summed
+from animalcat.doors.study.realtime import Timing
+
+NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
+Write = Callable[..., Study]
+
+
+def trial(part: Part, *, passed: bool = True, outcome: str = "played") -> TrialOver:
+    told = passed if outcome == "played" else None
+    return TrialOver(NOW, part, Trial(0, 0, 30.0, 100, outcome, told, (), TrialTiming()))  # pyright: ignore
+
+
+PAGES: Sequence[Event] = (
+    Agreed(NOW, "1", "digest"),
+    DeviceFits(NOW, 1200, 800, 1.0, 60.0, "keys"),
+    PageRead(NOW, 0),
+    PageRead(NOW, 1),
+    Answered(NOW, (1,)),
+)
+PRACTICE: Sequence[Event] = (
+    SessionMade(NOW, "practice", "p"),
+    trial("practice", passed=False),
+    trial("practice"),
+)
+PLAY: Sequence[Event] = (
+    SessionMade(NOW, "play", "s"),
+    trial("play"),
+    trial("play", passed=False),
+    Rested(NOW),
+    trial("play", outcome="void"),
+    trial("play"),
+    trial("play"),
+    SessionOver(NOW, "play"),
+    Debriefed(NOW),
+)
+WHOLE = (*PAGES, *PRACTICE, *PLAY)
+
+
+def run(study: Study, *events: Event) -> Participant:
+    return replayed(study, "abc-1", [Arrived(NOW, study.digest, "plain"), *events])
+
+
+def test_a_whole_visit(written: Write) -> None:
+    study = written()
+    stages = list[Stage]()
+    now = arrive("abc-1", Arrived(NOW, study.digest, "plain"))
+    for event in WHOLE:
+        stages.append(now.stage)
+        now = after(study, now, event)
+    assert now.stage is Stage.DONE
+    assert (now.trials, now.passed, now.practised) == (4, 3, (False, True))
+    assert now.sessions == {"practice": "p", "play": "s"}
+    seen = [stage for k, stage in enumerate(stages) if k == 0 or stages[k - 1] != stage]
+    assert seen == [
+        *(Stage.CONSENT, Stage.DEVICE, Stage.INSTRUCTIONS, Stage.QUESTIONS, Stage.PRACTICE),
+        *(Stage.PLAY, Stage.BREAK, Stage.PLAY, Stage.BREAK, Stage.DEBRIEF),
+    ]
+
+
+@pytest.mark.parametrize("at", range(len(WHOLE)))
+def test_what_belongs_elsewhere_changes_nothing(written: Write, at: int) -> None:
+    """Whatever a page sends twice, late or early is refused, unless it may come there."""
+    study = written()
+    now = run(study, *WHOLE[:at])
+    may_come = {
+        Stage.CONSENT: (Agreed,),
+        Stage.DEVICE: (DeviceFits,),
+        Stage.INSTRUCTIONS: (PageRead,),
+        Stage.QUESTIONS: (Answered,),
+        Stage.PRACTICE: (SessionMade, TrialOver, SessionOver),
+        Stage.PLAY: (SessionMade, TrialOver, SessionOver),
+        Stage.BREAK: (Rested, SessionOver),
+        Stage.DEBRIEF: (Debriefed,),
+    }
+    for event in (*WHOLE, Arrived(NOW, "x", "")):
+        if isinstance(event, may_come[now.stage]):
+            continue
+        with pytest.raises(OutOfPlaceError):
+            after(study, now, event)
+
+
+def test_a_form_that_is_sent_twice_counts_once(written: Write) -> None:
+    study = written()
+    now = run(study, *PAGES[:3])
+    assert now.page == 1
+    with pytest.raises(OutOfPlaceError):
+        after(study, now, PageRead(NOW, 0))
+    with pytest.raises(OutOfPlaceError):
+        after(study, run(study, *PAGES, PRACTICE[0]), SessionMade(NOW, "practice", "another"))
+
+
+def test_wrong_answers_lead_back_and_then_out(written: Write) -> None:
+    study = written()
+    once = run(study, *PAGES[:4], Answered(NOW, (2,)))
+    assert (once.stage, once.page, once.tries) == (Stage.INSTRUCTIONS, 0, 1)
+    twice = run(study, *PAGES[:4], Answered(NOW, (2,)), *PAGES[2:4], Answered(NOW, ()))
+    assert (twice.stage, twice.why) == (Stage.SCREENED, "the questions were not answered rightly")
+
+
+def test_practice_ends_at_its_criterion_or_its_limit(written: Write) -> None:
+    study = written()
+    failing = [trial("practice", passed=False)] * 3
+    assert run(study, *PAGES, *failing).stage is Stage.PLAY
+    strict = written(("most: 3}", "most: 3, otherwise: screen out}"))
+    assert run(strict, *PAGES, *failing).stage is Stage.SCREENED
+    assert run(strict, *PAGES, *failing[:2]).stage is Stage.PRACTICE
+    assert run(strict, *PAGES, SessionOver(NOW, "practice")).stage is Stage.SCREENED
+    assert run(strict, *PAGES, trial("practice")).stage is Stage.PLAY
+
+
+def test_parts_that_a_study_lacks_are_passed_over(written: Write) -> None:
+    text = "study: s\ntitle: S\ncontact: x@y.org\nplay: {battery: tiny}\n"
+    study = written(text=text + "consent: {version: '1', text: I see.}")
+    now = run(study, Agreed(NOW, "1", ""), DeviceFits(NOW, 800, 600, 2.0, 60.0, "touch"))
+    assert now.stage is Stage.PLAY
+    assert run(study, Agreed(NOW, "1", "")).stage is Stage.DEVICE
+
+
+def test_blocks_end_by_time_too(written: Write) -> None:
+    study = written(("trials: 2, minutes: 0", "trials: 0, minutes: 1"))
+    now = run(study, *PAGES, *PRACTICE, trial("play"))
+    assert now.stage is Stage.PLAY
+    assert run(study, *PAGES, *PRACTICE, trial("play"), trial("play")).stage is Stage.BREAK
+
+
+def test_conditions_are_filled_by_their_weights(written: Write) -> None:
+    study = written()
+    filled = Counter[str]()
+    for number in range(60):
+        filled[assign(study, filled, number)] += 1
+        assert abs(filled["scored"] - 2 * filled["plain"]) <= 2
+    assert filled == {"plain": 20, "scored": 40}
+    other = written(("title:", "seed: 5\ntitle:"))
+    first = [[assign(s, {}, n) for n in range(20)] for s in (study, other)]
+    assert first[0] != first[1]
+    assert {*first[0]} == {"plain", "scored"}
+
+
+def test_times_of_a_frame_are_told_from_the_key_on() -> None:
+    """The browser's clock is 5 s behind the server's."""
+    first = Timing(0, 9.94, 9.945, None, 4950.0, 4960.0, 5000.0, 2.0)
+    second = Timing(1, 10.0, 10.01, 4980.0, 5015.0, 5030.0, 5000.0, 1.0)
+    told = summed([first, second, Timing(2, 10.06, 10.07, None)], 1, full_screen=False)
+    assert told is not None
+    assert (told.frames, told.dropped, told.late, told.keys, told.blurs) == (3, 1, 0, 1, 1)
+    assert (told.wait_p95, told.key_p95, told.first_key) == (20.0, 50.0, 20.0)
+    assert (told.interval_mean, told.round_trip) == (70.0, 1.0)
+    alone = summed([second], 0, full_screen=True)
+    assert alone is not None
+    assert (alone.made_p95, alone.arrival_p95, alone.paint_p95) == (10.0, 5.0, 20.0)
+    assert (alone.shown_p95, alone.interval_p95) == (30.0, None)
+    slow = summed([replace(second, painted=5060.5)], 0, full_screen=True)
+    assert slow is not None
+    assert slow.late == 1, "more than 60 ms after its decision"
+
+
+def test_flags_say_why_times_are_not_to_be_trusted() -> None:
+    clean = TrialTiming(frames=100, dropped=2, late=3)
+    assert Trial(0, 0, 9.0, 100, "played", True, (), clean).flags == ()
+    bad = TrialTiming(frames=100, dropped=6, late=6, blurs=1)
+    found = Trial(0, 0, 9.0, 100, "played", True, (2.0,), bad).flags
+    assert found == ("gap", "late", "dropped", "blur")
+    assert Trial(0, 0, 9.0, 100, "void").flags == ("untimed",)
+
+
+def test_events_are_the_same_after_they_were_stored() -> None:
+    for k, event in enumerate((Arrived(NOW, "x", "plain"), *WHOLE)):
+        later = EVENTS.validate_json(EVENTS.dump_json(event, exclude_none=True))
+        assert later == event, k

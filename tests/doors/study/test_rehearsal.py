@@ -1,0 +1,39 @@
+"""A rehearsal goes by the same rules as the study, and says what to expect of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from animalcat.doors.study.file import Study
+from animalcat.doors.study.rehearsal import rehearse, told
+from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
+from tests.service.conftest import FILES
+
+Write = Callable[..., Study]
+
+
+@pytest.fixture(scope="module")
+def battery(tmp_path_factory: pytest.TempPathFactory) -> Battery:
+    files = [ArenaFile(name, text.decode()) for name, text in FILES]
+    return import_files(files, 0, tmp_path_factory.mktemp("batteries"))
+
+
+def test_what_is_expected_follows_the_file(written: Write, battery: Battery) -> None:
+    found = told(rehearse(written(), lambda name: battery, 4, 0.0))
+    assert {*found} == {"plain", "scored"}
+    row = found["plain"]
+    assert (row["done"], row["left"]) == (1.0, 0.0)
+    assert row["rounds"] == [4.0, 4.0, 4.0]
+    assert all(0.0 <= share <= 1.0 for share in row["known"].values())
+    longer = told(rehearse(written(("title:", "slower: 10\ntitle:")), lambda name: battery, 4, 0.0))
+    assert longer["plain"]["minutes"][1] > 1.5 * row["minutes"][1]
+    assert longer["plain"]["known"] == row["known"]
+
+
+def test_who_has_no_patience_leaves(written: Write, battery: Battery) -> None:
+    found = told(rehearse(written(), lambda name: battery, 6, 0.5))
+    shares = [row["left"] for row in found.values()]
+    assert sum(shares) > 0.5
+    assert told(rehearse(written(), lambda name: battery, 6, 0.5)) == found
