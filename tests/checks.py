@@ -47,9 +47,13 @@ def _slow(name: str, where: str, covers: str, *, first: str = "") -> Check:
     return Check(name, f"{first}make test-slow TESTS='{where}'", f"{covers} {where}")
 
 
-CLIENTS: Final = "make unity-clients && { make sb3-env || true; } && "
+CLIENTS: Final = "make unity-clients && "
+OTHERS: Final = "{ make sb3-env || true; } && { make viewers-env || true; } && "
 """Tests say so themselves where PyTorch cannot be had."""
-VIEWERS: Final = "{ make viewers-env || true; } && "
+DOORS: Final = " ".join(
+    f"tests/doors/{name}"
+    for name in ("clinic", "minari", "ray", "rerun", "sb3", "study", "viewers")
+)
 CHECKS: Final = (
     Check(
         "images",
@@ -97,7 +101,8 @@ CHECKS: Final = (
         "doors/speech doors/inspect requirements-clients/speakers.lock",
         first="make speakers-env && ",
     ),
-    _slow("service", "tests/service", "service protos", first=VIEWERS),
+    _slow("service", "tests/service", "service protos"),
+    _slow("doors", DOORS, "doors", first=OTHERS),
     _slow(
         "benchmarks",
         "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py tests/test_cli.py",

@@ -32,7 +32,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and tables in a pipe heed it
 
-GROUPS = {"service": ("tests/service/", "fitter"), "client": ("tests/client/", "server")}
+GROUPS = {
+    "service": ("tests/service/", "fitter"),
+    "client": ("tests/client/", "server"),
+    "mcp": ("tests/doors/mcp/", "server"),
+    "study": ("tests/doors/study/", "fitter"),
+}
 """By group, the folder and the fixture of its tests. One worker runs them all, one after another,
 and so starts one server and compiles a layout once. The group `nuts` is marked where its tests are:
 they compile in the worker itself."""

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -153,6 +154,15 @@ def test_nothing_outside_the_doors_imports_one() -> None:
     assert [str(path.relative_to(ROOT)) for path in places if door.search(path.read_text())] == []
 
 
+@pytest.mark.parametrize("door", DOORS)
+def test_a_door_has_its_tests_its_page_and_its_extra(door: str) -> None:
+    declared = tomllib.loads((ROOT / "doors" / door / "door.toml").read_text())
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert list((ROOT / "tests" / "doors" / door).glob("test_*.py"))
+    assert (ROOT / "docs" / declared["docs"]).is_file()
+    assert declared.get("extra") in (None, *extras["optional-dependencies"])
+
+
 def without(folder: Path, *gone: str) -> dict[str, str]:
     """An environment in which animalcat lacks doors; the rest of it is as it is here."""
     package, doors = folder / "animalcat", folder / "animalcat" / "doors"
@@ -174,7 +184,9 @@ def test_the_core_starts_without_a_door(door: str, tmp_path: Path) -> None:
         "try: animalcat.cli.main.main()\n"
         "except SystemExit as ended: assert not ended.code\n"
         "assert not [name for name in sys.modules if name.startswith('animalcat.doors.')]\n"
-        "import animalcat.service.rpc.server, animalcat.service.web.parts, animalcat.lab.lab\n"
+        "import animalcat.service.rpc.server, animalcat.lab.lab\n"
+        "import animalcat.service.web.parts, animalcat.service.upkeep.verifying\n"
+        "animalcat.service.web.parts.all_parts()\n"
         "sys.argv = ['animalcat', 'agent', 'list']\n"
         "animalcat.cli.main.main()\n"
     ).replace("DOOR", repr(door))
