@@ -144,7 +144,6 @@ PAIRS: Final = (
     Pair(values.OwnerFilter, types_pb2.OwnerFilter),
     Pair(values.Ownership, access_pb2.Ownership),
     Pair(values.AuditLine, access_pb2.AuditLine, moved={"create_time": "created"}),
-    Pair(values.AuditVerification, access_pb2.VerifyAuditResponse),
     Pair(values.Spent, sessions_pb2.Spent),
     Pair(Peers, sessions_pb2.Peers),
     Pair(values.Alternative, sessions_pb2.Alternative),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from animalcat.values import AuditLine, CampaignSpec
+from animalcat.values import CampaignSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +87,3 @@ class LayoutRecord:
     variant: str
     text: str
     owner: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NewLine:
-    """A line that is to be added.
-
-    Attributes:
-        id: Unlike that of any other line: one that comes twice is added once.
-        line: The line; its number and digest are made when it is added.
-        begun: Number of the line that says that this was begun; None for none.
-    """
-
-    id: str
-    line: AuditLine
-    begun: int | None = None

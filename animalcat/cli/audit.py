@@ -1,4 +1,4 @@
-"""`animalcat audit`: who did what on a server, and whether its log is as it was written."""
+"""`animalcat audit`: who did what on a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat.cli.shared.output import fail, print_json, print_rows, remark
+from animalcat.cli.shared.output import fail, print_rows, remark
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.values import AuditLine
@@ -54,14 +54,6 @@ def command(
             metavar="NUMBER", min=0, help="The most lines, the latest ones. 0 sets no limit."
         ),
     ] = _SHOWN,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            help="Look instead whether all lines are as they were written. The exit code is 1 "
-            "where some are not.",
-        ),
-    ] = False,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -72,22 +64,8 @@ def command(
     """
     after = _time(since)
     with client_for(server, data) as client:
-        if verify:
-            found = client.verify_audit()
-        else:
-            lines = client.audit(subject=subject, action=action, about=about, since=after)
-            _print(lines, limit, as_json)
-            return
-    if as_json:
-        print_json(asdict(found))
-    else:
-        for problem in found.problems:
-            typer.echo(problem)
-        stands = "is not as it was written" if found.problems else "is as it was written"
-        digest = found.head or "no digest"
-        typer.echo(f"the audit log {stands}: {found.lines} lines, {digest}")
-    if found.problems:
-        raise typer.Exit(1)
+        lines = client.audit(subject=subject, action=action, about=about, since=after)
+        _print(lines, limit, as_json)
 
 
 def _print(lines: Iterator[AuditLine], limit: int, as_json: bool) -> None:

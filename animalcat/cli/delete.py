@@ -34,8 +34,7 @@ def command(
     """Say what would be lost of what is named, and with --yes delete it.
 
     Owners and administrators may. What is being played stays, and so does a battery with which
-    something that stays was made. `animalcat data prune` removes by age, state, owner and size, and
-    a person's data.
+    something that stays was made. `animalcat data prune` removes by age or owner.
     """
     with client_for(server, data) as client:
         rows: dict[str, dict[str, Any]] = {}

@@ -42,7 +42,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Make, list and revoke tokens, by which callers of a server prove who they are.",
     ),
     "delete": ("animalcat.cli.delete", "Say what would be lost of things, and delete them."),
-    "audit": ("animalcat.cli.audit", "Say who did what on a server, and verify that."),
+    "audit": ("animalcat.cli.audit", "Say who did what on a server."),
     "session": (
         "animalcat.cli.session.commands",
         "Measure an agent, and list, show, resume and cancel sessions.",

@@ -10,6 +10,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +20,8 @@ from animalcat import names
 from animalcat.cli.shared.output import fail, print_rows
 from animalcat.cli.shared.remote import AsJson, Data, data_folder, timestamp
 from animalcat.cli.shared.table import Column
+from animalcat.data import settings_for
+from animalcat.service.access.audit import note_by_command
 from animalcat.service.access.callers import Role
 from animalcat.service.access.tokens import USUAL_DAYS, Quota, Token, TokenError, Tokens
 
@@ -109,7 +113,7 @@ def create(
     with _errors():
         only = [names.parse_session(name) if "/" in name else name for name in session or ()]
         only = [names.check_component(name, "session") for name in only]
-        token, text = Tokens(data_folder(data)).create(
+        token, text = _tokens(data).create(
             role,
             note=note,
             agent=agent,
@@ -160,7 +164,7 @@ def revoke(
     It is refused from the next call on, and streams that were opened with it end within seconds.
     """
     with _errors():
-        revoked = Tokens(data_folder(data)).revoke(token)
+        revoked = _tokens(data).revoke(token)
     if as_json:
         typer.echo(json.dumps(_row(revoked), indent=2))
     else:
@@ -195,7 +199,7 @@ def rotate(
     With --grace, whoever holds it has time to put the new text in its place.
     """
     with _errors():
-        rotated, text = Tokens(data_folder(data)).rotate(token, days=days, grace_hours=grace)
+        rotated, text = _tokens(data).rotate(token, days=days, grace_hours=grace)
     if as_json:
         typer.echo(json.dumps({"token": text, **_row(rotated)}, indent=2))
         return
@@ -243,6 +247,12 @@ def link(
     except TokenError as error:
         fail(str(error))
     typer.echo(json.dumps({"link": made}) if as_json else made)
+
+
+def _tokens(data: Path | None) -> Tokens:
+    """The tokens of a data directory; what is changed is written into its audit log."""
+    home = data_folder(data)
+    return Tokens(home, note=partial(note_by_command, home, settings_for(home).store))
 
 
 @contextmanager

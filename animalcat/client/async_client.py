@@ -76,7 +76,6 @@ from animalcat.v1 import (
 )
 from animalcat.values import (
     AuditLine,
-    AuditVerification,
     Battery,
     Campaign,
     CampaignSpec,
@@ -390,11 +389,6 @@ class AsyncClient:
         if since is not None:
             request.since.FromDatetime(since.astimezone(UTC))
         return self._pages(self._access.ListAudit, request, "lines", partial(decode, AuditLine))
-
-    async def verify_audit(self) -> AuditVerification:
-        """Look whether the audit log is as it was written; only for administrators."""
-        request = access_pb2.VerifyAuditRequest()
-        return decode(AuditVerification, await self._read(self._access.VerifyAudit, request))
 
     async def find_session(self, session: SessionLike = "", *, agent: str = "") -> Session:
         """The session that is meant; where none is named, the one that waits for an agent.

@@ -226,7 +226,6 @@ class Client:
     get_ticket = _blocking(AsyncClient.get_ticket)
     hand_over = _blocking(AsyncClient.hand_over)
     audit = _iterating(AsyncClient.audit)
-    verify_audit = _blocking(AsyncClient.verify_audit)
     get_session = _blocking(AsyncClient.get_session)
     find_session = _blocking(AsyncClient.find_session)
     list_sessions = _blocking(AsyncClient.list_sessions)

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61nimalcat/v1/access.proto\x12\x0c\x61nimalcat.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"#\n\x10GetTicketRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\"{\n\x11GetTicketResponse\x12\x0e\n\x06ticket\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlocal_address\x18\x03 \x01(\t\x12\x0e\n\x06\x66older\x18\x04 \x01(\t\".\n\tOwnership\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\tJ\x04\x08\x03\x10\x04\".\n\x0fHandOverRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\">\n\x10HandOverResponse\x12*\n\townership\x18\x01 \x01(\x0b\x32\x17.animalcat.v1.Ownership\"\x94\x02\n\tAuditLine\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07request\x18\x03 \x01(\t\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12\x0e\n\x06\x63\x61ller\x18\x05 \x01(\t\x12\x0c\n\x04role\x18\x06 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x07 \x01(\t\x12\x0e\n\x06object\x18\x08 \x01(\t\x12\x0e\n\x06result\x18\t \x01(\t\x12\r\n\x05words\x18\n \x01(\t\x12\x0c\n\x04peer\x18\x0b \x01(\t\x12\x0e\n\x06server\x18\x0c \x01(\t\x12\x12\n\x05times\x18\r \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x64igest\x18\x0e \x01(\tB\x08\n\x06_times\"\x95\x01\n\x10ListAuditRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x04 \x01(\t\x12\x0e\n\x06object\x18\x05 \x01(\t\x12)\n\x05since\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"T\n\x11ListAuditResponse\x12&\n\x05lines\x18\x01 \x03(\x0b\x32\x17.animalcat.v1.AuditLine\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x14\n\x12VerifyAuditRequest\"D\n\x13VerifyAuditResponse\x12\x10\n\x08problems\x18\x01 \x03(\t\x12\r\n\x05lines\x18\x02 \x01(\x04\x12\x0c\n\x04head\x18\x03 \x01(\t2\xc3\x02\n\x06\x41\x63\x63\x65ss\x12L\n\tGetTicket\x12\x1e.animalcat.v1.GetTicketRequest\x1a\x1f.animalcat.v1.GetTicketResponse\x12I\n\x08HandOver\x12\x1d.animalcat.v1.HandOverRequest\x1a\x1e.animalcat.v1.HandOverResponse\x12L\n\tListAudit\x12\x1e.animalcat.v1.ListAuditRequest\x1a\x1f.animalcat.v1.ListAuditResponse\x12R\n\x0bVerifyAudit\x12 .animalcat.v1.VerifyAuditRequest\x1a!.animalcat.v1.VerifyAuditResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61nimalcat/v1/access.proto\x12\x0c\x61nimalcat.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"#\n\x10GetTicketRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\"{\n\x11GetTicketResponse\x12\x0e\n\x06ticket\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlocal_address\x18\x03 \x01(\t\x12\x0e\n\x06\x66older\x18\x04 \x01(\t\".\n\tOwnership\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\tJ\x04\x08\x03\x10\x04\".\n\x0fHandOverRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\">\n\x10HandOverResponse\x12*\n\townership\x18\x01 \x01(\x0b\x32\x17.animalcat.v1.Ownership\"\x92\x02\n\tAuditLine\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07request\x18\x03 \x01(\t\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12\x0e\n\x06\x63\x61ller\x18\x05 \x01(\t\x12\x0c\n\x04role\x18\x06 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x07 \x01(\t\x12\x0e\n\x06object\x18\x08 \x01(\t\x12\x0e\n\x06result\x18\t \x01(\t\x12\r\n\x05words\x18\n \x01(\t\x12\x0c\n\x04peer\x18\x0b \x01(\t\x12\x0e\n\x06server\x18\x0c \x01(\t\x12\x12\n\x05times\x18\r \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_timesJ\x04\x08\x0e\x10\x0fR\x06\x64igest\"\x95\x01\n\x10ListAuditRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x04 \x01(\t\x12\x0e\n\x06object\x18\x05 \x01(\t\x12)\n\x05since\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"T\n\x11ListAuditResponse\x12&\n\x05lines\x18\x01 \x03(\x0b\x32\x17.animalcat.v1.AuditLine\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xef\x01\n\x06\x41\x63\x63\x65ss\x12L\n\tGetTicket\x12\x1e.animalcat.v1.GetTicketRequest\x1a\x1f.animalcat.v1.GetTicketResponse\x12I\n\x08HandOver\x12\x1d.animalcat.v1.HandOverRequest\x1a\x1e.animalcat.v1.HandOverResponse\x12L\n\tListAudit\x12\x1e.animalcat.v1.ListAuditRequest\x1a\x1f.animalcat.v1.ListAuditResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,15 +43,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HANDOVERRESPONSE']._serialized_start=334
   _globals['_HANDOVERRESPONSE']._serialized_end=396
   _globals['_AUDITLINE']._serialized_start=399
-  _globals['_AUDITLINE']._serialized_end=675
-  _globals['_LISTAUDITREQUEST']._serialized_start=678
-  _globals['_LISTAUDITREQUEST']._serialized_end=827
-  _globals['_LISTAUDITRESPONSE']._serialized_start=829
-  _globals['_LISTAUDITRESPONSE']._serialized_end=913
-  _globals['_VERIFYAUDITREQUEST']._serialized_start=915
-  _globals['_VERIFYAUDITREQUEST']._serialized_end=935
-  _globals['_VERIFYAUDITRESPONSE']._serialized_start=937
-  _globals['_VERIFYAUDITRESPONSE']._serialized_end=1005
-  _globals['_ACCESS']._serialized_start=1008
-  _globals['_ACCESS']._serialized_end=1331
+  _globals['_AUDITLINE']._serialized_end=673
+  _globals['_LISTAUDITREQUEST']._serialized_start=676
+  _globals['_LISTAUDITREQUEST']._serialized_end=825
+  _globals['_LISTAUDITRESPONSE']._serialized_start=827
+  _globals['_LISTAUDITRESPONSE']._serialized_end=911
+  _globals['_ACCESS']._serialized_start=914
+  _globals['_ACCESS']._serialized_end=1153
 # @@protoc_insertion_point(module_scope)

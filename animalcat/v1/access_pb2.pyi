@@ -174,7 +174,6 @@ class AuditLine(_message.Message):
     PEER_FIELD_NUMBER: _builtins.int
     SERVER_FIELD_NUMBER: _builtins.int
     TIMES_FIELD_NUMBER: _builtins.int
-    DIGEST_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """Number in the log, from 1."""
     request: _builtins.str
@@ -199,8 +198,6 @@ class AuditLine(_message.Message):
     """The server that wrote it."""
     times: _builtins.int
     """How often it happened since the line before this one of the same kind and caller; 1 if not set."""
-    digest: _builtins.str
-    """SHA-256 of the line and of the digest of the one before, in hexadecimal."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was written."""
@@ -221,11 +218,10 @@ class AuditLine(_message.Message):
         peer: _builtins.str = ...,
         server: _builtins.str = ...,
         times: _builtins.int | None = ...,
-        digest: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_times", b"_times", "create_time", b"create_time", "times", b"times"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_times", b"_times", "action", b"action", "caller", b"caller", "create_time", b"create_time", "digest", b"digest", "object", b"object", "peer", b"peer", "request", b"request", "result", b"result", "role", b"role", "seq", b"seq", "server", b"server", "subject", b"subject", "times", b"times", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_times", b"_times", "action", b"action", "caller", b"caller", "create_time", b"create_time", "object", b"object", "peer", b"peer", "request", b"request", "result", b"result", "role", b"role", "seq", b"seq", "server", b"server", "subject", b"subject", "times", b"times", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__times: _TypeAlias = _typing.Literal["times"]  # noqa: Y015
     _WhichOneofArgType__times: _TypeAlias = _typing.Literal["_times", b"_times"]  # noqa: Y015
@@ -289,9 +285,7 @@ class ListAuditResponse(_message.Message):
     """Asks for the next page; empty on the last one."""
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditLine]:
-        """Newest first. A line that says that something was begun is left out where another one says what
-        came of it.
-        """
+        """Newest first."""
 
     def __init__(
         self,
@@ -306,52 +300,3 @@ class ListAuditResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListAuditResponse: _TypeAlias = ListAuditResponse  # noqa: Y015
-
-@_typing.final
-class VerifyAuditRequest(_message.Message):
-    """Asks to look through the audit log."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___VerifyAuditRequest: _TypeAlias = VerifyAuditRequest  # noqa: Y015
-
-@_typing.final
-class VerifyAuditResponse(_message.Message):
-    """Answers what is wrong with the audit log."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    PROBLEMS_FIELD_NUMBER: _builtins.int
-    LINES_FIELD_NUMBER: _builtins.int
-    HEAD_FIELD_NUMBER: _builtins.int
-    lines: _builtins.int
-    """Number of lines."""
-    head: _builtins.str
-    """Digest of the last line. Note it elsewhere: whoever may write the whole store can forge a chain."""
-    @_builtins.property
-    def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What was changed, one sentence each; empty where nothing was."""
-
-    def __init__(
-        self,
-        *,
-        problems: _abc.Iterable[_builtins.str] | None = ...,
-        lines: _builtins.int = ...,
-        head: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "lines", b"lines", "problems", b"problems"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___VerifyAuditResponse: _TypeAlias = VerifyAuditResponse  # noqa: Y015

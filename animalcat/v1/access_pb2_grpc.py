@@ -50,11 +50,6 @@ class AccessStub:
                 request_serializer=animalcat_dot_v1_dot_access__pb2.ListAuditRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_access__pb2.ListAuditResponse.FromString,
                 _registered_method=True)
-        self.VerifyAudit = channel.unary_unary(
-                '/animalcat.v1.Access/VerifyAudit',
-                request_serializer=animalcat_dot_v1_dot_access__pb2.VerifyAuditRequest.SerializeToString,
-                response_deserializer=animalcat_dot_v1_dot_access__pb2.VerifyAuditResponse.FromString,
-                _registered_method=True)
 
 
 class AccessServicer:
@@ -83,13 +78,6 @@ class AccessServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def VerifyAudit(self, request, context):
-        """Looks whether the audit log is as it was written. Only for administrators.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_AccessServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -107,11 +95,6 @@ def add_AccessServicer_to_server(servicer, server):
                     servicer.ListAudit,
                     request_deserializer=animalcat_dot_v1_dot_access__pb2.ListAuditRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_access__pb2.ListAuditResponse.SerializeToString,
-            ),
-            'VerifyAudit': grpc.unary_unary_rpc_method_handler(
-                    servicer.VerifyAudit,
-                    request_deserializer=animalcat_dot_v1_dot_access__pb2.VerifyAuditRequest.FromString,
-                    response_serializer=animalcat_dot_v1_dot_access__pb2.VerifyAuditResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -196,33 +179,6 @@ class Access:
             '/animalcat.v1.Access/ListAudit',
             animalcat_dot_v1_dot_access__pb2.ListAuditRequest.SerializeToString,
             animalcat_dot_v1_dot_access__pb2.ListAuditResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def VerifyAudit(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/animalcat.v1.Access/VerifyAudit',
-            animalcat_dot_v1_dot_access__pb2.VerifyAuditRequest.SerializeToString,
-            animalcat_dot_v1_dot_access__pb2.VerifyAuditResponse.FromString,
             options,
             channel_credentials,
             insecure,

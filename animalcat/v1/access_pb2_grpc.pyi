@@ -41,8 +41,6 @@ class AccessStub:
     """Gives something another owner, and with a campaign its sessions. Only for administrators."""
     ListAudit: _grpc.UnaryUnaryMultiCallable[_access_pb2.ListAuditRequest, _access_pb2.ListAuditResponse]
     """Who did what, newest first, page by page. Only for administrators."""
-    VerifyAudit: _grpc.UnaryUnaryMultiCallable[_access_pb2.VerifyAuditRequest, _access_pb2.VerifyAuditResponse]
-    """Looks whether the audit log is as it was written. Only for administrators."""
 
 @_typing.type_check_only
 class AccessAsyncStub(AccessStub):
@@ -57,8 +55,6 @@ class AccessAsyncStub(AccessStub):
     """Gives something another owner, and with a campaign its sessions. Only for administrators."""
     ListAudit: _aio.UnaryUnaryMultiCallable[_access_pb2.ListAuditRequest, _access_pb2.ListAuditResponse]  # type: ignore[assignment]
     """Who did what, newest first, page by page. Only for administrators."""
-    VerifyAudit: _aio.UnaryUnaryMultiCallable[_access_pb2.VerifyAuditRequest, _access_pb2.VerifyAuditResponse]  # type: ignore[assignment]
-    """Looks whether the audit log is as it was written. Only for administrators."""
 
 class AccessServicer(metaclass=_abc_1.ABCMeta):
     """Who may do what. Tokens are made where the data directory is; this service gives out tickets."""
@@ -88,13 +84,5 @@ class AccessServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_access_pb2.ListAuditResponse, _abc.Awaitable[_access_pb2.ListAuditResponse]]:
         """Who did what, newest first, page by page. Only for administrators."""
-
-    @_abc_1.abstractmethod
-    def VerifyAudit(
-        self,
-        request: _access_pb2.VerifyAuditRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_access_pb2.VerifyAuditResponse, _abc.Awaitable[_access_pb2.VerifyAuditResponse]]:
-        """Looks whether the audit log is as it was written. Only for administrators."""
 
 def add_AccessServicer_to_server(servicer: AccessServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -41,7 +41,7 @@ from animalcat.values.operations import (
     Refusal,
     ServerStanding,
 )
-from animalcat.values.owners import AuditLine, AuditVerification, OwnerFilter, Ownership
+from animalcat.values.owners import AuditLine, OwnerFilter, Ownership
 from animalcat.values.profiles import AgentKind, PosteriorDraws, Verdict, verdict_of
 from animalcat.values.recordings import EpisodeFooter, EpisodeHeader, RecordedStep
 from animalcat.values.sessions import (
@@ -76,7 +76,6 @@ __all__ = [
     "AgentKind",
     "Alternative",
     "AuditLine",
-    "AuditVerification",
     "Battery",
     "Campaign",
     "CampaignSpec",

@@ -51,7 +51,6 @@ class AuditLine:
         server: The server that wrote it.
         times: How often it happened since the line before this one of the same kind and caller.
         seq: Number in the log, from 1; 0 until it is written.
-        digest: SHA-256 of the line and of the digest of the one before; empty until it is written.
     """
 
     created: datetime
@@ -67,20 +66,3 @@ class AuditLine:
     server: str = ""
     times: int = 1
     seq: int = 0
-    digest: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditVerification:
-    """Whether the audit log is as it was written.
-
-    Attributes:
-        problems: What was changed, one sentence each; empty where nothing was.
-        lines: Number of lines.
-        head: Digest of the last one. Note it elsewhere: whoever may write the whole store can forge
-            a chain.
-    """
-
-    problems: tuple[str, ...]
-    lines: int
-    head: str

@@ -2,28 +2,39 @@
 
 What changes something is written before it is done, so that nothing is done that the log does not
 tell of; while it cannot be written, such calls are refused. Results and refusals are written as
-soon as that can be: they wait in memory meanwhile. So what plays is never kept waiting.
+soon as that can be: they wait in memory meanwhile. So what plays is never kept waiting. Commands
+that work beside a server write into its log themselves.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import pwd
 import secrets
+import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
+
+from sqlalchemy.exc import DBAPIError
 
 from animalcat.service import calls
 from animalcat.service.access.callers import Caller
-from animalcat.service.access.outbox import Outbox
+from animalcat.service.access.private_files import keep_owner
+from animalcat.service.access.tokens import TokenError
 from animalcat.service.errors import CATALOGUE, Code, ServiceError, public
-from animalcat.service.model import NewLine
 from animalcat.service.refusals import Seldom
 from animalcat.service.storage.audit import BEGUN, AuditFilter, AuditLog, joined
 from animalcat.service.storage.listing import Page
+from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
+from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.values import AuditLine
 
 log = logging.getLogger(__name__)
@@ -53,7 +64,6 @@ class Audit:
         store: AuditLog,
         server: str,
         clock: Callable[[], datetime],
-        outbox: Outbox,
         host_of: Callable[[str], str],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -63,7 +73,6 @@ class Audit:
             store: Keeps it.
             server: Name of this server, for its lines.
             clock: Returns the current time with time zone.
-            outbox: Where commands leave what they did beside a server.
             host_of: Returns the host of an address as gRPC writes it.
             now: Returns seconds that never go back.
         """
@@ -71,8 +80,8 @@ class Audit:
         self._host_of = host_of
         self._server = server
         self._clock = clock
-        self._outbox = outbox
-        self._waiting: deque[NewLine] = deque()
+        self._waiting: deque[AuditLine] = deque()
+        self._writing = asyncio.Lock()
         self._news = asyncio.Event()
         self._lost = 0
         self._seldom = Seldom(now)
@@ -87,9 +96,9 @@ class Audit:
         Raises:
             ServiceError: It cannot be written, and so must not be done.
         """
-        line = NewLine(_new_id(), self._line(caller, BEGUN))
+        line = self._line(caller, BEGUN)
         try:
-            return (await asyncio.to_thread(self._store.add, [line]))[0]
+            return (await asyncio.to_thread(self._store.write, [line]))[0]
         except Exception as error:
             if times := self._failed.due("begin"):
                 log.error(
@@ -107,7 +116,7 @@ class Audit:
         result: str,
         words: str = "",
         *,
-        begun: int | None = None,
+        begun: int = 0,
         times: int = 1,
     ) -> None:
         """Have a line about the present call written as soon as that can be.
@@ -116,10 +125,10 @@ class Audit:
             caller: Who calls; None for somebody who has not proved it.
             result: "done", or the code of an error.
             words: What is to be said of it.
-            begun: The line that says that it was begun; None for none.
+            begun: Number of the line that says that it was begun; 0 for none.
             times: How often it happened.
         """
-        self._wait(NewLine(_new_id(), self._line(caller, result, words, times), begun))
+        self._wait(replace(self._line(caller, result, words, times), seq=begun))
 
     def tell(self, action: str, words: str, *, result: str = "done", times: int = 1) -> None:
         """Have a line written of what has befallen the server itself.
@@ -137,7 +146,7 @@ class Audit:
             server=self._server,
             times=times,
         )
-        self._wait(NewLine(_new_id(), line))
+        self._wait(line)
 
     async def begin_server(self, version: str) -> None:
         """Tell that the server begins, and in the log if the one before it was killed."""
@@ -148,7 +157,7 @@ class Audit:
             log.warning("the server before this one did not stop in order: it was killed")
         self.tell("StartServer", f"version {version}" + ", after one that was killed" * killed)
 
-    def _wait(self, line: NewLine) -> None:
+    def _wait(self, line: AuditLine) -> None:
         if len(self._waiting) >= MOST_WAITING:
             self._lost += 1
         else:
@@ -194,19 +203,15 @@ class Audit:
             log.error("%d lines of the audit log are lost", len(self._waiting) + self._lost)
 
     async def catch_up(self) -> bool:
-        """Write what waits, here and in the outbox; return whether nothing does any more."""
+        """Write what waits; return whether nothing does any more."""
         self._news.clear()
         if self._lost and len(self._waiting) < MOST_WAITING:
             words = "lines that this server could not write, and did not keep"
             self.tell("LoseLines", words, result="LOST", times=self._lost)
             self._lost = 0
         try:
-            await asyncio.to_thread(self._outbox.take, self._add_foreign)
-            while batch := list(self._waiting)[:_BATCH]:
-                await asyncio.to_thread(self._store.add, batch)
-                written = {line.id for line in batch}
-                while self._waiting and self._waiting[0].id in written:
-                    self._waiting.popleft()
+            # Who is cancelled meanwhile leaves no line that is written and waits to be.
+            await asyncio.shield(asyncio.create_task(self._write()))
         except Exception as error:  # noqa: BLE001 - the database may come back
             if times := self._failed.due("write"):
                 log.error(
@@ -215,8 +220,12 @@ class Audit:
             return False
         return True
 
-    def _add_foreign(self, lines: Sequence[NewLine]) -> None:
-        self._store.add(lines)
+    async def _write(self) -> None:
+        async with self._writing:
+            while batch := list(self._waiting)[:_BATCH]:
+                await asyncio.to_thread(self._store.write, batch)
+                for _ in batch:
+                    self._waiting.popleft()
 
     def _line(
         self, caller: Caller | None, result: str, words: str = "", times: int = 1
@@ -238,8 +247,49 @@ class Audit:
         )
 
 
-def _new_id() -> str:
-    return secrets.token_hex(12)
+def note_by_command(home: Path, url: str, action: str, thing: str, words: str) -> None:
+    """Write what a person is about to do beside a server into the audit log of its store.
+
+    Args:
+        home: The data directory of the store, which is made where it is not there.
+        url: URL of its PostgreSQL; empty for none.
+        action: What is done.
+        thing: To what.
+        words: What is to be said of it.
+
+    Raises:
+        TokenError: It cannot be written, and so must not be done.
+    """
+    try:
+        with closing(SqlStore.in_directory(home, url)) as store:
+            if not url:
+                keep_owner(home / DATABASE)
+            store.audit.write([by_command(action, thing, words)])
+    except (DBAPIError, StoreVersionError, StoreUnreachableError) as error:
+        raise TokenError(
+            f"the audit log cannot be written, so nothing was changed: {_first(error)}"
+        ) from error
+
+
+def by_command(action: str, thing: str, words: str) -> AuditLine:
+    """Return a line about what a person does at this machine; see `note_by_command`."""
+    return AuditLine(
+        *(datetime.now(UTC), secrets.token_hex(8), "", _person(), "administrator", action, thing),
+        words=words,
+        peer="this machine",
+        server=socket.gethostname(),
+    )
+
+
+def _person() -> str:
+    """Return who runs this process, in words."""
+    number = os.getuid()
+    try:
+        name = pwd.getpwuid(number).pw_name
+    except KeyError:
+        name = str(number)
+    asked = os.environ.get("SUDO_USER", "")
+    return f"user {name}" + (f", for {asked[:40]!r}" if asked and asked != name else "")
 
 
 def _first(error: Exception) -> str:

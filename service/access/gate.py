@@ -313,7 +313,7 @@ class Gate:
             ServiceError: The log cannot be written, and the work was not begun; or the work failed.
         """
         call = calls.current.get()
-        begun = await audit.begin(caller) if rule.audited is Audited.FIRST else None
+        begun = await audit.begin(caller) if rule.audited is Audited.FIRST else 0
         try:
             answer = await work(request, context)
         except asyncio.CancelledError:

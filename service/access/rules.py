@@ -172,7 +172,6 @@ _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
         "GetTicket": _run(_TICKET, Audited.AFTER),
         "HandOver": Rule(_ADMINISTRATORS, _anything, audited=Audited.FIRST),
         "ListAudit": _AUDIT,
-        "VerifyAudit": _AUDIT,
     },
     "animalcat.v1.Sessions": {
         "CreateSession": _create(

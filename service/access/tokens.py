@@ -6,6 +6,7 @@ need it, would add nothing.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import secrets
@@ -14,14 +15,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from pydantic import TypeAdapter
 
 from animalcat import names
 from animalcat.service.access.callers import Caller, Role
-from animalcat.service.access.outbox import Outbox
-from animalcat.service.access.private_files import make_private, private_folder, write_private
+from animalcat.service.access.private_files import (
+    keep_owner,
+    make_private,
+    private_folder,
+    write_private,
+)
 
 PREFIX: Final = "acat"
 """What every token begins with, so that it is recognised where it was left by mistake."""
@@ -114,6 +119,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+Note: TypeAlias = Callable[[str, str, str], None]
+"""Takes what is done, to what, and what is to be said of it."""
+
+
+def note_nothing(action: str, thing: str, words: str) -> None:
+    """Write nothing."""
+
+
 class Tokens:
     """The tokens of a data directory.
 
@@ -121,16 +134,19 @@ class Tokens:
     every other from its next call on.
     """
 
-    def __init__(self, data: Path, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, data: Path, clock: Callable[[], datetime] = utc_now, note: Note = note_nothing
+    ) -> None:
         """Describe the tokens of a directory; nothing is read or made.
 
         Args:
             data: The data directory.
             clock: Returns the current time with time zone.
+            note: Writes what is about to be changed into the audit log.
         """
         self._folder = data / FOLDER
         self._file = self._folder / "tokens.json"
-        self._outbox = Outbox(self._folder)
+        self._note = note
         self._clock = clock
         self._seen: tuple[int, int, int] | None = None
         self._known: dict[str, Token] = {}
@@ -197,7 +213,7 @@ class Tokens:
                 subject=subject or by_itself,
             )
             known[token.id] = token
-            self._outbox.put(now, "CreateToken", f"tokens/{token.id}", _told(token))
+            self._note("CreateToken", f"tokens/{token.id}", _told(token))
         return token, f"{PREFIX}_{token.id}_{secret}"
 
     def all(self) -> list[Token]:
@@ -220,7 +236,7 @@ class Tokens:
                 known_token = replace(known_token, revoked=self._clock())
                 known[known_token.id] = known_token
             told = _told(known_token)
-            self._outbox.put(self._clock(), "RevokeToken", f"tokens/{known_token.id}", told)
+            self._note("RevokeToken", f"tokens/{known_token.id}", told)
         return known_token
 
     def rotate(
@@ -255,7 +271,7 @@ class Tokens:
                 former_until=now + timedelta(hours=grace_hours) if grace_hours else None,
             )
             grace = f"; the secret of before holds for {grace_hours:g} h" if grace_hours else ""
-            self._outbox.put(now, "RotateToken", f"tokens/{rotated.id}", _told(rotated) + grace)
+            self._note("RotateToken", f"tokens/{rotated.id}", _told(rotated) + grace)
         return rotated, f"{PREFIX}_{rotated.id}_{secret}"
 
     def find(self, text: str) -> Token | None:
@@ -336,9 +352,13 @@ class Tokens:
     def _changing(self) -> Generator[dict[str, Token]]:
         """Hand out the tokens to be changed, and write them afterwards as a whole.
 
-        Whoever changes some meanwhile waits; what is done has been left for the audit log.
+        Whoever changes some meanwhile waits; what is done is in the audit log already.
         """
-        with self._outbox.locked():
+        private_folder(self._folder)
+        path = self._folder / "tokens.lock"
+        with path.open("ab") as lock:
+            keep_owner(path)
+            fcntl.flock(lock, fcntl.LOCK_EX)
             known = dict(self._read())
             yield known
             over = self._clock() - timedelta(days=FORGOTTEN_DAYS)

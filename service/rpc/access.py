@@ -102,12 +102,6 @@ class AccessCalls(access_pb2_grpc.AccessServicer):
         lines = await self._audit.lines(lambda: self._log.lines(wanted, page))
         return access_pb2.ListAuditResponse(lines=map(encode, lines), next_page_token=lines.next)
 
-    async def VerifyAudit(  # noqa: N802
-        self, request: access_pb2.VerifyAuditRequest, context: Any
-    ) -> access_pb2.VerifyAuditResponse:
-        """Look whether the audit log is as it was written."""
-        return encode(await self._audit.lines(self._log.verify))
-
     @property
     def _log(self) -> AuditLog:
         return self._engines.parts.store.audit

@@ -30,9 +30,7 @@ from animalcat.service.access.belongings import Belongings
 from animalcat.service.access.callers import Caller, present
 from animalcat.service.access.gate import AccessInterceptor, Gate
 from animalcat.service.access.oidc import IdentityProvider
-from animalcat.service.access.outbox import Outbox
 from animalcat.service.access.secret import ServerSecret
-from animalcat.service.access.tokens import FOLDER
 from animalcat.service.errors import Code, DeniedError, ErrorInterceptor, ServiceError
 from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
 from animalcat.service.host.listeners import (
@@ -232,7 +230,7 @@ async def composed(
         opened.enter_context(plugins.only(settings.allowed_plugins))
         name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         fresh = not settings.store and not (settings.home / DATABASE).exists()
-        store = await asyncio.to_thread(_open_store, settings)
+        store = await asyncio.to_thread(SqlStore.in_directory, settings.home, settings.store)
         opened.push_async_callback(asyncio.to_thread, store.close)
         await asyncio.to_thread(store.hold, name)
         await asyncio.to_thread(store.nobody_plays)
@@ -269,9 +267,8 @@ async def composed(
         engines = Engines(parts)
         operations = await asyncio.to_thread(Operations, settings.home / "operations", clock)
         where = f"{socket.gethostname()}:{settings.port}"
-        audit = Audit(store.audit, where, clock, Outbox(settings.home / FOLDER), host_of)
+        audit = Audit(store.audit, where, clock, host_of)
         opened.push_async_callback(audit.close)
-        await audit.catch_up()
         writing = asyncio.create_task(audit.run())
         opened.callback(writing.cancel)
         gate = await asyncio.to_thread(
@@ -445,10 +442,6 @@ async def _engine(
     if way is None:
         raise EngineError(f"the engine {settings.engine} is a door, which was taken away")
     return await way.load()(settings, settings.home.absolute(), here)
-
-
-def _open_store(settings: Settings) -> SqlStore:
-    return SqlStore(settings.store) if settings.store else SqlStore.in_directory(settings.home)
 
 
 def _forget(settings: Settings, store: SqlStore, fresh: bool) -> None:

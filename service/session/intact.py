@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -68,20 +68,15 @@ def look(store: SqlStore, files: Artefacts, session: str) -> IntegrityReport:
 class Looker:
     """Looks at one session after another; what several share is looked at once."""
 
-    def __init__(
-        self, store: SqlStore, files: Artefacts, digest: Callable[[str], str] | None = None
-    ) -> None:
+    def __init__(self, store: SqlStore, files: Artefacts) -> None:
         """Look at nothing yet.
 
         Args:
             store: Keeps records.
             files: Keeps recordings and batteries.
-            digest: Returns the SHA-256 of a file by its key, empty if there is none; None for that
-                of the files.
         """
         self._store = store
         self._files = files
-        self._digest = digest or files.digest
         self._batteries: dict[str, tuple[str, ...]] = {}
         self._layouts: dict[tuple[str, bool], tuple[str, ...]] = {}
 
@@ -116,7 +111,7 @@ class Looker:
         if links:
             added = (what for what in now if what not in latest)
             problems += [f"{_named(what)} was added without a link" for what in added]
-        notes = _given_up(links, latest)
+        notes: tuple[str, ...] = ()
         with _told(problems, "its record"):
             stored = self._store.session(session)
             if stored is not None and stored.state is SessionState.UNREADABLE:
@@ -171,7 +166,7 @@ class Looker:
             problems.append(f"the chain tells of a file of {_named(link.what)}, which has none")
             return
         with _told(problems, called):
-            digest = self._digest(key)
+            digest = self._files.digest(key)
             many = "draws" in called
             if not digest:
                 problems.append(f"{called} {'are' if many else 'is'} gone")
@@ -199,16 +194,6 @@ def file_named(what: str) -> str:
         return "the fit of the profile"
     kind = "draws" if what.startswith(CERTIFICATE) else "recording"
     return f"the {kind} of {_named(what)}"
-
-
-def _given_up(links: Sequence[ChainLink], latest: Mapping[str, ChainLink]) -> tuple[str, ...]:
-    """Say how many files were removed on purpose, as the chain tells."""
-    had = {link.what for link in links if link.recording}
-    given_up = sum(not latest[what].recording for what in had)
-    if not given_up:
-        return ()
-    several = "files of it were" if given_up > 1 else "file of it was"
-    return (f"{given_up} {several} removed on purpose (data prune), which its chain says",)
 
 
 @contextmanager

@@ -6,5 +6,5 @@ batteries, recordings and draws, and `belonging` looks whether they are those of
 `owners` says to whom things belong. `chain` makes changes to what is kept visible, `audit` is the
 log of who did what, and `damage` knows a damaged database. `listing` describes lists and their
 pages. `migrate` brings an older database up to date through the steps in `migrations`. `rows` reads
-and writes rows as they are, for copies of a store.
+rows as they are, for looks at all of a store.
 """

@@ -19,10 +19,6 @@ class StoreInUseError(Exception):
     """Another server uses the database; the message says which, and what to do."""
 
 
-class FilledError(Exception):
-    """What was to be filled is not empty; the message says what is there."""
-
-
 class UnreadableError(ValueError):
     """A record cannot be read; the message says what is wrong with it, and what to do."""
 

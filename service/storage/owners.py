@@ -58,12 +58,6 @@ class Owners:
         with self._reader.connect() as db:
             return owner_of(db, item)
 
-    def every(self) -> dict[str, str]:
-        """Return the owners of all things that belong to somebody, by resource name."""
-        table = schema.owners
-        with self._reader.connect() as db:
-            return {row.item: row.owner for row in db.execute(select(table.c.item, table.c.owner))}
-
     def there(self, item: str) -> bool:
         """Return whether there is something of this resource name."""
         with self._reader.connect() as db:

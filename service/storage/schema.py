@@ -200,8 +200,7 @@ owners: Final = Table(
 audit: Final = Table(
     "audit",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("id", String(64), nullable=False, unique=True),
+    Column("seq", Integer, primary_key=True, autoincrement=True),
     Column("created", DateTime(timezone=False), nullable=False),
     Column("request", String(100), nullable=False),
     Column("subject", String(200), nullable=False),
@@ -214,9 +213,6 @@ audit: Final = Table(
     Column("peer", String(200), nullable=False),
     Column("server", String(200), nullable=False),
     Column("times", Integer, nullable=False),
-    # The line that says that this was begun; null for one that begins something or stands alone.
-    Column("begun", Integer, nullable=True, unique=True),
-    Column("digest", String(64), nullable=False),
     Index("audit_by_subject", "subject", "seq"),
     Index("audit_by_time", "created"),
 )

@@ -22,8 +22,6 @@ from sqlalchemy import (
     Row,
     Select,
     String,
-    Table,
-    Text,
     case,
     cast,
     create_engine,
@@ -67,7 +65,6 @@ from animalcat.service.storage.chain import (
 )
 from animalcat.service.storage.errors import (
     AlreadyFinishedError,
-    FilledError,
     InUseError,
     StoreInUseError,
     UnreadableError,
@@ -83,16 +80,7 @@ from animalcat.service.storage.listing import (
     WhoseFilter,
 )
 from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
-from animalcat.service.storage.rows import (
-    OF_ITEM,
-    OF_SESSION,
-    TABLES,
-    PlainRow,
-    Snapshot,
-    dumped,
-    load,
-    named,
-)
+from animalcat.service.storage.rows import OF_SESSION, Snapshot
 from animalcat.values import (
     BY_DEFAULT,
     NOBODY,
@@ -168,7 +156,7 @@ class SqlStore:
 
     def __init__(self, url: str) -> None:
         # JSON is read as text, so that `records` can say what is wrong with it.
-        self._engine = _engine(url, json_deserializer=_text, json_serializer=dumped)
+        self._engine = _engine(url, json_deserializer=_text)
         self._reader = self._engine.execution_options(animalcat_reads=True)
         self._line: AbstractContextManager[Any] = nullcontext()
         self._held: Connection | None = None
@@ -195,10 +183,15 @@ class SqlStore:
             ) from error
 
     @classmethod
-    def in_directory(cls, data: Path) -> SqlStore:
-        """Open the store of a data directory, the file `animalcat.sqlite` in it."""
+    def in_directory(cls, data: Path, url: str = "") -> SqlStore:
+        """Open the store of a data directory: the file `animalcat.sqlite` in it.
+
+        Args:
+            data: The directory; it is made where it is not there.
+            url: URL of the database if it is another one; empty if it is not.
+        """
         data.mkdir(parents=True, exist_ok=True)
-        return cls(f"sqlite:///{(data / DATABASE).resolve()}")
+        return cls(url or f"sqlite:///{(data / DATABASE).resolve()}")
 
     def id(self) -> str:
         """Return the id of this database, unlike that of any other; the first call draws it."""
@@ -372,23 +365,6 @@ class SqlStore:
         with self._reader.connect() as db:
             row = db.execute(_owned("layouts").where(table.c.digest == digest)).one_or_none()
         return None if row is None else _layout(row)
-
-    def delete_layout(self, digest: str) -> None:
-        """Delete a layout.
-
-        Raises:
-            KeyError: There is no such layout.
-            InUseError: A session or a campaign was made with it.
-        """
-        table = schema.layouts
-        with self._changing() as db:
-            for what, part in (("campaign", schema.campaigns), ("session", schema.sessions)):
-                with_it = select(part.c.id).where(cast(part.c.spec, Text).contains(digest))
-                if (user := db.scalar(with_it.limit(1))) is not None:
-                    raise InUseError(f"{what} {user} was made with layout {digest[:12]}")
-            if not db.execute(delete(table).where(table.c.digest == digest)).rowcount:
-                raise KeyError(f"no layout {digest}")
-            owners.forget(db, names.layout_name(digest))
 
     def layouts(
         self,
@@ -614,88 +590,16 @@ class SqlStore:
             db.execute(delete(table).where(table.c.id == session))
             owners.forget(db, names.session_name(session))
 
-    def give_up_files(self, session: str, whats: Collection[str]) -> None:
-        """Chain that files of a session are removed on purpose, before anybody removes them.
-
-        The content of what they belong to is chained as it was, so a change of that stays visible.
-
-        Args:
-            session: A session that is over.
-            whats: What the files are of, as links say it.
-
-        Raises:
-            KeyError: There is no such session.
-            InUseError: It is not over.
-        """
-        table = schema.chain
-        with self._changing() as db:
-            if not _one_session(db, session).state.over:
-                raise InUseError(f"session {session} is not over, and needs its files")
-            mine = select(table).where(table.c.session == session).order_by(table.c.seq)
-            links = db.execute(mine).all()
-            latest = {link.what: link for link in links}
-            last, added = links[-1].digest if links else "", list[dict[str, Any]]()
-            for what in sorted({*whats} & {*latest}):
-                if latest[what].recording:
-                    link = make_link(last, what, latest[what].content, "")
-                    number = links[-1].seq + 1 + len(added)
-                    added.append({"session": session, "seq": number, **link._asdict()})
-                    last = link.digest
-            if added:
-                db.execute(insert(table), added)
-
     @contextmanager
     def snapshot(self) -> Generator[Snapshot]:
         """Read rows as they are stored, all of one state, for the block."""
         with self._reader.connect() as db:
             yield Snapshot(db)
 
-    def fill(self, rows: Callable[[Table], Iterable[PlainRow]], mark: str = "") -> None:
-        """Store the rows of another store in this empty one, all or none.
-
-        Args:
-            rows: Gives those of a table, as `Snapshot.rows` does.
-            mark: The id of that store if it goes on here; empty for one of its own.
-
-        Raises:
-            FilledError: This store is not empty.
-        """
+    def forget_marks(self) -> None:
+        """Forget the id of the database, as of a copy of one that goes on."""
         with self._changing() as db:
-            for table in TABLES:
-                if db.execute(select(table).limit(1)).first() is not None:
-                    raise FilledError(f"there are {table.name} in the database already")
-            for table in TABLES:
-                load(db, table, rows(table))
-            if mark:
-                db.execute(delete(schema.meta).where(schema.meta.c.key == "id"))
-                db.execute(insert(schema.meta).values(key="id", value=mark))
-
-    def adopt(self, rows: Mapping[str, Sequence[PlainRow]]) -> None:
-        """Store a session of another store with all that belongs to it, under the same id.
-
-        It is the newest of the list. The id of the request that made it comes along, unless one of
-        this store has it.
-
-        Args:
-            rows: Its rows by table, as `Snapshot.rows` gave them.
-
-        Raises:
-            AlreadyFinishedError: There is a session of that id.
-        """
-        table = schema.sessions
-        own = named(table, rows[table.name][0])
-        with self._changing() as db:
-            if db.scalar(select(table.c.id).where(table.c.id == own["id"])) is not None:
-                raise AlreadyFinishedError(f"there is a session {own['id']} already")
-            own["seq"] = int(db.scalar(select(func.max(table.c.seq))) or 0) + 1
-            asked = table.c.request_id == own["request_id"]
-            if db.scalar(select(table.c.id).where(asked)) is not None:
-                own["request_id"] = None
-            own["campaign"] = None  # which does not come along
-            load(db, table, [list(own.values())])
-            owners.forget(db, names.session_name(own["id"]))
-            for part in (*OF_SESSION, *OF_ITEM):
-                load(db, part, rows[part.name])
+            db.execute(delete(schema.meta))
 
     def nobody_plays(self) -> None:
         """Store that no session is being played: its only server starts just now, or none runs."""

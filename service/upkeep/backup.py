@@ -1,17 +1,30 @@
-"""Makes a backup of a store while it is in use."""
+"""Makes a backup of a store while it is in use.
+
+A backup is a tar with a copy of the database, as SQLite's own backup or `pg_dump` makes it, the
+files to which its rows refer, and last of all a manifest with the digest of each.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import os
 import secrets
+import sqlite3
+import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from sqlalchemy import make_url
+
+from animalcat.files import sync_folder
 from animalcat.protocol import version
 from animalcat.service.access.tokens import FOLDER as ACCESS
 from animalcat.service.batteries.battery import BATTERIES
@@ -19,25 +32,23 @@ from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.session.intact import kept_key
 from animalcat.service.storage import schema
 from animalcat.service.storage.artefacts import PERSONS, RECORDINGS
-from animalcat.service.storage.rows import TABLES, Snapshot
-from animalcat.service.upkeep.bundle import (
-    FORM,
-    MANIFEST,
-    PART,
-    Writer,
-    file_digest,
-    is_archive,
-    sealed,
-    write_lines,
-    writing,
-)
+from animalcat.service.storage.rows import Snapshot
+from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.upkeep.place import DataError, Place, Tell, insist_on_room, said, silent
 
-OTHERS: Final = (ACCESS, "calibrations", "outcomes", "profiles", "studies")
-"""Folders of a data directory that belong to no session: keys, calibrated layouts, tables, and who
-took part in studies."""
-_TRIES: Final = 5
-"""How often rows are read again because sessions were deleted while their files were copied."""
+FORM: Final = 2
+"""Version of the form of backups."""
+MANIFEST: Final = "manifest.json"
+DUMP: Final = "animalcat.dump"
+"""Name of the copy of a PostgreSQL in a backup; that of an SQLite is called as in its folder."""
+ENDINGS: Final = (".tar", ".tar.gz")
+OTHERS: Final = ("calibrations", "outcomes", "profiles", "studies")
+"""Folders of a data directory that belong to no session: calibrated layouts, tables, and who took
+part in studies."""
+KEY_SUFFIX: Final = ".key"
+"""How the names of files with keys end, also of those of studies."""
+_MARKS: Final = (schema.meta, schema.alembic_version)
+"""Tables that each database has of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,229 +58,219 @@ class BackedUp:
     Attributes:
         path: Where it is.
         sessions: Number of its sessions.
-        episodes: Number of their attempts.
         files: Number of its files.
         bytes: Bytes of its files.
-        fresh: Bytes of files that were not there before.
+        keys: Whether tokens and keys are in it.
         damaged: Files that are gone from the store or are not as they were stored, a sentence each.
     """
 
     path: Path
     sessions: int
-    episodes: int
     files: int
     bytes: int
-    fresh: int
+    keys: bool
     damaged: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Copied:
-    digest: str
-    size: int
-    changed: float
+def back_up(place: Place, path: Path, *, with_keys: bool = False, tell: Tell = silent) -> BackedUp:
+    """Make a backup of all of a store: its database, and the files to which its rows refer.
 
-
-def back_up(place: Place, path: Path, tell: Tell = silent) -> BackedUp:
-    """Make a backup of all of a store: its rows, and the files to which they refer.
-
-    Files are copied first, and then the rows of one state of the database with what that state
-    needs besides. So the store may be in use, and whatever is acknowledged before this begins is in
-    the backup.
+    The database is copied first, as it is at one time. So the store may be in use, and whatever is
+    acknowledged before this begins is in the backup. A file that such a row names never changes.
 
     Args:
         place: The store.
-        path: A folder, in which an earlier backup may be, or an archive (`bundle.ENDINGS`).
+        path: The archive, whose name ends in .tar or .tar.gz; only its owner may read it.
+        with_keys: Whether tokens and keys are in it too.
         tell: Told how far it is.
 
     Raises:
-        DataError: The disk is full, or there is something else at the path. The store and an
-            earlier backup are as they were.
+        DataError: The disk is full, or something is at the path. The store is as it was.
     """
-    _check_target(place, path)
-    with said(place.settings, path), writing(path) as writer:
-        around = path.parent if is_archive(path) else path
-        with tempfile.TemporaryDirectory(prefix=PART, dir=around) as aside:
-            run = _Backup(place, writer, Path(aside), tell)
-            return run.make(path)
+    home = place.home.resolve()
+    if home in path.resolve().parents:
+        raise DataError(f"{path} is within the store itself; give a place outside {place.home}")
+    if not path.name.endswith(ENDINGS):
+        raise DataError(f"{path}: give a name that ends in .tar or .tar.gz")
+    if path.exists():
+        raise DataError(f"{path} is there already; give another name")
+    with said(place.settings, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stored = (file for kind in (RECORDINGS, CERTIFICATES) for file in place.files.walk(kind))
+        insist_on_room(path.parent, sum(file.size for file in stored), 0, "the backup")
+        with (
+            tempfile.TemporaryDirectory(prefix=".backup-", dir=path.parent) as aside,
+            _archive(path) as archive,
+        ):
+            return _Backup(place, archive, tell).make(path, Path(aside), with_keys=with_keys)
 
 
 class _Backup:
-    """One backup that is being made."""
+    """A backup that is being made."""
 
-    def __init__(self, place: Place, writer: Writer, aside: Path, tell: Tell) -> None:
+    def __init__(self, place: Place, archive: tarfile.TarFile, tell: Tell) -> None:
         self._place = place
-        self._writer = writer
-        self._aside = aside
+        self._archive = archive
         self._tell = tell
-        self._copied: dict[str, _Copied] = {}
-        self._gone: set[str] = set()
-        self._fresh = 0
+        self._digests: dict[str, str] = {}
+        self._bytes = 0
+        self._damaged: list[str] = []
 
-    def make(self, path: Path) -> BackedUp:
-        """Copy everything, and finish it."""
-        with self._place.store.snapshot() as snapshot:
-            wanted = list(_wanted(snapshot))
-        self._copy_all(wanted)
-        self._batteries()
-        self._others()
-        for _ in range(_TRIES):
-            with self._place.store.snapshot() as snapshot:
-                wanted = list(_wanted(snapshot))
-                self._copy_all(wanted)
-                if self._was_deleted(wanted):
-                    continue
-                self._batteries(snapshot)
-                return self._finish(path, snapshot, wanted)
-        raise DataError(
-            "sessions are being deleted faster than they can be copied; make the backup later"
-        )
-
-    def _copy_all(self, wanted: list[tuple[str, str]]) -> None:
-        for k, (key, digest) in enumerate(wanted):
-            if not k % 100:
-                self._tell("copying files", k, len(wanted))
-            known = self._copied.get(key)
-            if known is None or known.digest != digest:
-                self._copy(key, digest)
-
-    def _copy(self, key: str, wanted: str) -> None:
-        there = self._writer.holds(wanted)
-        try:
-            path = self._place.files.fetch(key) if not there else self._place.files.folder / key
-            changed = path.stat().st_mtime if path.exists() else 0.0
-            digest, size = self._writer.put(path, wanted)
-        except FileNotFoundError:
-            self._gone.add(key)
-            return
-        self._gone.discard(key)
-        self._fresh += 0 if there else size
-        self._copied[key] = _Copied(digest, size, changed)
-
-    def _was_deleted(self, wanted: list[tuple[str, str]]) -> bool:
-        """Whether a file is gone because its session was deleted since the rows were read."""
-        sessions = {key.split("/")[1] for key, _ in wanted if key in self._gone}
-        return any(self._place.store.session(session) is None for session in sessions)
-
-    def _batteries(self, snapshot: Snapshot | None = None) -> None:
-        """Pack the arenas of every battery that has a name or a session."""
-        if snapshot is None:
-            with self._place.store.snapshot() as fresh:
-                digests = _battery_digests(fresh)
-        else:
-            digests = _battery_digests(snapshot)
-        for k, digest in enumerate(digests):
-            self._tell("copying batteries", k, len(digests))
-            key = f"{BATTERIES}/{digest}.tar"
-            if key in self._copied:
-                continue
-            try:
-                self._place.files.fetch_folder(f"{BATTERIES}/{digest}")
-                packed = self._packed(self._place.files.folder / BATTERIES / digest)
-            except FileNotFoundError:
-                self._gone.add(key)
-                continue
-            self._gone.discard(key)
-            self._take(key, packed)
-            packed.unlink()
-
-    def _packed(self, folder: Path) -> Path:
-        """Pack a folder, so that the same content gives the same bytes."""
-        if not folder.is_dir():
-            raise FileNotFoundError(folder)
-        packed = self._aside / f"{secrets.token_hex(8)}.tar"
-        with tarfile.open(packed, "w", format=tarfile.PAX_FORMAT) as archive:
-            for path in sorted(folder.rglob("*")):
-                if path.is_file() and not path.name.startswith("."):
-                    info = archive.gettarinfo(str(path), path.relative_to(folder).as_posix())
-                    info.uid = info.gid = info.mtime = 0
-                    info.uname = info.gname = ""
-                    info.mode = 0o644
-                    with path.open("rb") as file:
-                        archive.addfile(info, file)
-        return packed
-
-    def _others(self) -> None:
-        """Take what belongs to no session, and what people have played."""
+    def make(self, path: Path, aside: Path, *, with_keys: bool) -> BackedUp:
+        """Copy everything, and the manifest last."""
+        self._tell("copying the database")
+        with _copied(self._place, aside) as (database, snapshot):
+            sessions = snapshot.count(schema.sessions)
+            wanted = dict(_files_of(snapshot))
+            batteries = _batteries_of(snapshot)
+        self._add(database.name, database)
+        for k, (key, digest) in enumerate(sorted(wanted.items())):
+            self._tell("copying files", k, len(wanted))
+            self._add_kept(key, digest)
+        for k, digest in enumerate(batteries):
+            self._tell("copying batteries", k, len(batteries))
+            self._add_battery(digest)
         home = self._place.home
-        people = [f"{RECORDINGS}/{name}" for name in self._names(RECORDINGS, PERSONS)]
-        for folder in (*OTHERS, *people):
-            for path in sorted((home / folder).rglob("*")):
-                key = path.relative_to(home).as_posix()
-                if path.is_file() and "/." not in key:
-                    self._take(key, path)
-
-    def _names(self, folder: str, start: str) -> list[str]:
-        path = self._place.home / folder
-        names = [entry.name for entry in path.iterdir()] if path.is_dir() else []
-        return sorted(name for name in names if name.startswith(start))
-
-    def _take(self, key: str, path: Path) -> None:
-        """Put a file whose digest nobody has noted."""
-        there = self._writer.holds(file_digest(path))
-        digest, size = self._writer.put(path)
-        self._fresh += 0 if there else size
-        self._copied[key] = _Copied(digest, size, path.stat().st_mtime)
-
-    def _finish(self, path: Path, snapshot: Snapshot, wanted: list[tuple[str, str]]) -> BackedUp:
-        """Write rows, the list of files and the manifest."""
-        tables: dict[str, Any] = {}
-        for table in TABLES:
-            self._tell(f"writing {table.name}")
-            tables[table.name] = self._put_lines(lambda file, t=table: snapshot.rows(t), table.name)
-        of_sessions = dict(wanted)
-        keys = sorted(key for key in self._copied if key in of_sessions or not _is_of_session(key))
-        listed = ([key, *_plain(self._copied[key])] for key in keys)
-        files = self._put_lines(lambda _: listed, "files")
-        size = sum(self._copied[key].size for key in keys)
-        damaged = [*(f"{key} is gone" for key in sorted(self._gone))]
-        damaged += [
-            f"{key} is not as it was stored, and was copied as it is"
-            for key, digest in wanted
-            if key in self._copied and self._copied[key].digest != digest
-        ]
+        people = (home / RECORDINGS).glob(f"{PERSONS}*")
+        others = [home / folder for folder in (*OTHERS, *([ACCESS] if with_keys else []))]
+        for folder in (*others, *people):
+            self._add_folder(folder, with_keys=with_keys)
         manifest = {
             "form": FORM,
             "animalcat": version(),
             "schema": schema.REVISION,
             "made": datetime.now(UTC).isoformat(),
-            "store": self._place.store.id(),
-            "tables": tables,
-            "files": {**files, "bytes": size},
-            "damaged": damaged,
+            "database": database.name,
+            "sessions": sessions,
+            "keys": with_keys,
+            "damaged": self._damaged,
+            "files": self._digests,
         }
-        self._tell("making it safe on the disk")
-        self._writer.finish(sealed(manifest))
-        rows = {name: told["rows"] for name, told in tables.items()}
-        return BackedUp(
-            path,
-            rows["sessions"],
-            rows["episodes"],
-            len(keys),
-            size,
-            self._fresh,
-            tuple(damaged),
+        text = json.dumps(manifest, indent=1).encode()
+        member = _member(MANIFEST, len(text), 0.0)
+        self._archive.addfile(member, io.BytesIO(text))
+        number, damaged = len(self._digests) - 1, tuple(self._damaged)
+        return BackedUp(path, sessions, number, self._bytes, with_keys, damaged)
+
+    def _add(self, key: str, path: Path) -> str:
+        """Add a file; return its digest.
+
+        Raises:
+            FileNotFoundError: There is none.
+        """
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = file.tell()
+            file.seek(0)
+            self._archive.addfile(_member(key, size, path.stat().st_mtime), file)
+        self._digests[key] = digest
+        self._bytes += size
+        return digest
+
+    def _add_kept(self, key: str, digest: str) -> None:
+        try:
+            copied = self._add(key, self._place.files.fetch(key))
+        except FileNotFoundError:
+            self._damaged.append(f"{key} is gone")
+            return
+        if copied != digest:
+            self._damaged.append(f"{key} is not as it was stored, and was copied as it is")
+
+    def _add_battery(self, digest: str) -> None:
+        key = f"{BATTERIES}/{digest}"
+        with suppress(FileNotFoundError):
+            self._place.files.fetch_folder(key)
+        if not (self._place.home / key).is_dir():
+            self._damaged.append(f"{key} is gone")
+        self._add_folder(self._place.home / key)
+
+    def _add_folder(self, folder: Path, *, with_keys: bool = False) -> None:
+        for path in sorted(folder.rglob("*")):
+            key = path.relative_to(self._place.home).as_posix()
+            is_key = path.suffix == KEY_SUFFIX
+            if path.is_file() and "/." not in key and (with_keys or not is_key):
+                self._add(key, path)
+
+
+@contextmanager
+def _archive(path: Path) -> Generator[tarfile.TarFile]:
+    """Open an archive for the block, which has its name once it is whole and safe on the disk."""
+    part = path.with_name(f".{path.name}.part-{secrets.token_hex(4)}")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            mode = "w:gz" if path.name.endswith(".gz") else "w:"
+            with tarfile.open(fileobj=file, mode=mode) as archive:
+                yield archive
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+        sync_folder(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _member(key: str, size: int, changed: float) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(key)
+    info.size, info.mode, info.mtime = size, 0o600, changed
+    return info
+
+
+@contextmanager
+def _copied(place: Place, aside: Path) -> Generator[tuple[Path, Snapshot]]:
+    """Copy the database into a folder; yield the copy, and a look at the state that it has."""
+    if place.settings.store:
+        copy = aside / DUMP
+        with place.store.snapshot() as snapshot:
+            tables = [f"--exclude-table-data={table.name}" for table in _MARKS]
+            run_postgres(
+                "pg_dump",
+                place.settings.store,
+                *("--format=custom", "--data-only", f"--snapshot={snapshot.exported()}"),
+                *(f"--schema={snapshot.schema()}", *tables, f"--file={copy}"),
+            )
+            yield copy, snapshot
+        return
+    copy = aside / DATABASE
+    with (
+        closing(sqlite3.connect(place.home / DATABASE)) as source,
+        closing(sqlite3.connect(copy)) as target,
+    ):
+        source.backup(target)
+    with closing(SqlStore(f"sqlite:///{copy}")) as store:
+        store.forget_marks()
+        with store.snapshot() as snapshot:
+            yield copy, snapshot
+
+
+def run_postgres(program: str, url: str, *words: str) -> None:
+    """Run a program of PostgreSQL on a database, without its password on the command line.
+
+    Raises:
+        DataError: It is not installed, or fails.
+    """
+    database = make_url(url).set(drivername="postgresql")
+    password = {"PGPASSWORD": str(database.password)} if database.password else {}
+    shown = database.set(password=None).render_as_string()
+    try:
+        done = subprocess.run(
+            [program, *words, f"--dbname={shown}"],
+            env=os.environ | password,
+            capture_output=True,
+            text=True,
+            check=False,
         )
-
-    def _put_lines(self, rows: Callable[[str], Iterator[list[Any]]], name: str) -> dict[str, Any]:
-        path = self._aside / f"{name}.jsonl.zst"
-        number = write_lines(path, rows(name))
-        digest, size = self._writer.put(path)
-        path.unlink()
-        return {"object": digest, "rows": number, "size": size}
-
-
-def _plain(copied: _Copied) -> tuple[str, int, float]:
-    return copied.digest, copied.size, copied.changed
+    except FileNotFoundError:
+        raise DataError(
+            f"{program} is not installed, which copies a PostgreSQL; on Debian: "
+            "apt-get install postgresql-client"
+        ) from None
+    if done.returncode:
+        raise DataError(f"{program} fails: {done.stderr.strip()[-500:]}")
 
 
-def _is_of_session(key: str) -> bool:
-    top, _, rest = key.partition("/")
-    return top == CERTIFICATES or (top == RECORDINGS and not rest.startswith(PERSONS))
-
-
-def _wanted(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yield keys and digests of the files to which a state of the database refers."""
+def _files_of(snapshot: Snapshot) -> Iterable[tuple[str, str]]:
+    """Yield keys and digests of the files to which rows refer."""
     for kept in snapshot.kept():
         for what, digest in kept.digests.items():
             with suppress(ValueError):  # a link that was changed: `verify` tells of it
@@ -277,56 +278,27 @@ def _wanted(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
                     yield kept_key(kept.session, what), digest
 
 
-def _battery_digests(snapshot: Snapshot) -> list[str]:
-    found: set[str] = set()
-    for table, column in (
-        (schema.batteries, "digest"),
-        (schema.sessions, "battery_digest"),
-        (schema.campaigns, "battery_digest"),
-    ):
-        found.update(snapshot.column(table.c[column]))
+def _batteries_of(snapshot: Snapshot) -> list[str]:
+    tables = schema.batteries.c.digest, schema.sessions.c.battery_digest
+    found = {digest for column in tables for digest in snapshot.column(column)}
+    found |= snapshot.column(schema.campaigns.c.battery_digest)
     return sorted(found - {""})
 
 
-def _check_target(place: Place, path: Path) -> None:
-    """Refuse to write into the store itself, or over something else.
+def manifest_in(folder: Path, where: Path) -> Mapping[str, Any]:
+    """Return the manifest of a backup that was unpacked.
 
     Raises:
-        DataError: It would.
+        DataError: It is no whole backup, or of another version.
     """
-    home = place.home.resolve()
-    if path.resolve() == home or home in path.resolve().parents:
-        raise DataError(f"{path} is within the store itself; give a place outside {place.home}")
-    if is_archive(path):
-        if path.exists():
-            raise DataError(f"{path} is there already; give another name")
-    elif path.exists():
-        if not path.is_dir():
-            raise DataError(
-                f"{path} is a file; give a folder, or a name that ends in .tar.zst, .tar.gz or .zip"
-            )
-        strange = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
-        if strange - {MANIFEST, "objects"} or (strange and "objects" not in strange):
-            raise DataError(f"{path} has something else in it; give an empty folder or a new one")
-    _check_room(place, path)
-
-
-def _check_room(place: Place, path: Path) -> None:
-    """Refuse at once what cannot fit.
-
-    Raises:
-        DataError: It cannot.
-    """
-    sizes = (
-        stored.size for folder in (RECORDINGS, CERTIFICATES) for stored in place.files.walk(folder)
-    )
-    wanted = sum(sizes)
-    there = path / "objects"
-    if there.is_dir():
-        wanted -= sum(file.stat().st_size for file in there.glob("*/*"))
-    around = path
-    while not around.exists():
-        around = around.parent
-    same = around.stat().st_dev == place.home.stat().st_dev
-    keep = place.settings.spare_disk_bytes if same else 0
-    insist_on_room(around, max(0, wanted), keep, "the backup")
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
+        form, revision, made_by = (manifest[key] for key in ("form", "schema", "animalcat"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{where} is no whole backup: it has no {MANIFEST}") from error
+    if (form, revision) != (FORM, schema.REVISION):
+        raise DataError(
+            f"{where} is of form {form} and schema {revision}, and this animalcat has {FORM} and "
+            f"{schema.REVISION}; restore it with animalcat {made_by}, which made it"
+        )
+    return manifest

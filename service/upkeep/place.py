@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+import hashlib
+import os
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from sqlalchemy.exc import DBAPIError
 
@@ -21,9 +25,8 @@ from animalcat.service.storage.artefacts import (
     ArtefactsUrlError,
     artefacts_for,
 )
-from animalcat.service.storage.belonging import StrayPartsError
 from animalcat.service.storage.damage import REMEDY, damage_of
-from animalcat.service.storage.errors import FilledError
+from animalcat.service.storage.errors import StoreInUseError
 from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
 from animalcat.service.storage.sql import DATABASE, SqlStore
 
@@ -51,10 +54,6 @@ class Tell(Protocol):
         ...
 
 
-Remove: TypeAlias = Callable[[str, Callable[[], None]], None]
-"""Removes a session with its files, given its id, once what is given besides has returned."""
-
-
 def silent(words: str, done: int = 0, total: int | None = None) -> None:
     """Show nothing."""
 
@@ -80,11 +79,6 @@ class Place:
         """What it is called in messages."""
         return place_name(self.settings)
 
-    @property
-    def shared(self) -> bool:
-        """Whether several servers may share its database."""
-        return bool(self.settings.store)
-
 
 def place_name(settings: Settings) -> str:
     """Return what a store is called in messages."""
@@ -105,24 +99,9 @@ def opened(settings: Settings) -> Generator[Place]:
                 f"there is no store in {settings.home}. Name its data directory with --data; where "
                 "its server was started with --store, set ANIMALCAT_STORE to the same URL"
             )
-        with made(settings) as place:
-            yield place
-
-
-@contextmanager
-def made(settings: Settings) -> Generator[Place]:
-    """Open a store for the block; an empty one is made where there is none.
-
-    Raises:
-        DataError: It cannot be used.
-    """
-    with said(settings):
-        store = SqlStore(settings.store) if settings.store else SqlStore.in_directory(settings.home)
-        try:
+        with closing(SqlStore.in_directory(settings.home, settings.store)) as store:
             files = artefacts_for(settings.home, settings.artefacts, settings.cache_bytes)
             yield Place(settings, settings.home, store, files)
-        finally:
-            store.close()
 
 
 @contextmanager
@@ -142,20 +121,18 @@ def said(settings: Settings, written: Path | None = None) -> Generator[None]:
         StoreUnreachableError,
         StoreVersionError,
         ArtefactsUrlError,
-        StrayPartsError,
-        FilledError,
     ) as error:
         raise DataError(str(error)) from error
-    except DirectoryInUseError as error:
+    except (DirectoryInUseError, StoreInUseError) as error:
         raise DataError(str(error), "UNAVAILABLE") from error
     except ArtefactsError as error:
         where = settings.artefacts or settings.home
         raise DataError(f"{where} does not do what is asked of it: {error}") from error
-    except DBAPIError as error:
-        words = str(error.orig).strip()
+    except (DBAPIError, sqlite3.Error) as error:
+        words = str(error.orig if isinstance(error, DBAPIError) else error).strip()
         if any(sign in words.lower() for sign in _FULL_DATABASE):
             raise DataError(full_disk(written or settings.home)) from error
-        if damage := damage_of(error):
+        if isinstance(error, DBAPIError) and (damage := damage_of(error)):
             raise DataError(
                 f"the database of {place_name(settings)} is damaged ({damage}). {REMEDY}"
             ) from error
@@ -191,3 +168,27 @@ def insist_on_room(folder: Path, wanted: int, keep: int, what: str) -> None:
             f"{what} takes about {wanted / MIB:,.1f} MiB, and the disk of {folder} has "
             f"{free / MIB:,.1f} MiB left{kept}; make room there, or choose another place"
         )
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync_disk(folder: Path) -> None:
+    """Let all that was written on the disk of a folder survive a power cut.
+
+    Raises:
+        OSError: The disk did not take it.
+    """
+    call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if call is None:  # not Linux
+        os.sync()
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if call(handle):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
+    finally:
+        os.close(handle)

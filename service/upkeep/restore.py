@@ -1,53 +1,49 @@
-"""Restores a backup into an empty place, or puts back what a store has lost."""
+"""Restores a backup into an empty place."""
 
 from __future__ import annotations
 
-import json
-import os
+import gzip
 import re
 import secrets
 import shutil
 import tarfile
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+import zlib
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from sqlalchemy import Table
-
-from animalcat.files import replace_file, sync_folder
+from animalcat.files import sync_folder
 from animalcat.service.access.tokens import FOLDER as ACCESS
 from animalcat.service.batteries.battery import BATTERIES
-from animalcat.service.batteries.writing import digest_on_disk
 from animalcat.service.host.lock import LOCK_FILE, DirectoryLock
 from animalcat.service.host.settings import Settings
 from animalcat.service.measuring.certificates import CERTIFICATES
-from animalcat.service.session.intact import kept_key
 from animalcat.service.storage import schema
 from animalcat.service.storage.artefacts import MARK, RECORDINGS, Artefacts, artefacts_for
 from animalcat.service.storage.belonging import KEPT
-from animalcat.service.storage.rows import PlainRow
 from animalcat.service.storage.sql import DATABASE, SqlStore
-from animalcat.service.upkeep.backup import OTHERS
-from animalcat.service.upkeep.bundle import Source, reading, sync_disk
+from animalcat.service.upkeep.backup import DUMP, MANIFEST, OTHERS, manifest_in, run_postgres
 from animalcat.service.upkeep.place import (
     DataError,
-    Place,
     Tell,
+    file_digest,
     insist_on_room,
     place_name,
     said,
     silent,
+    sync_disk,
 )
 
 _STAGE: Final = ".restoring-"
 """Begins the name of the folder within a data directory in which a backup is put together."""
 _READY: Final = "ready"
-"""File in that folder once all is in it, and only names have to be changed: what it is."""
-_KEYS: Final = re.compile(
-    rf"(?:{RECORDINGS}|{CERTIFICATES})/[^/.][^/]*/[^/.][^/]*|{BATTERIES}/[0-9a-f]{{64}}\.tar"
-    rf"|(?:{'|'.join(OTHERS)})(?:/[^/.][^/]*)+"
+"""Folder in that once all is in it, and only names have to be changed."""
+_NAMES: Final = re.compile(
+    rf"{re.escape(DATABASE)}|{re.escape(DUMP)}|{re.escape(MANIFEST)}"
+    rf"|(?:{'|'.join((RECORDINGS, CERTIFICATES))})/[^/.][^/]*/[^/.][^/]*"
+    rf"|(?:{'|'.join((BATTERIES, ACCESS, *OTHERS))})(?:/[^/.][^/]*)+"
 )
 """What a file of a backup may be called, since a backup may come from anywhere."""
 
@@ -60,37 +56,25 @@ class Restored:
         place: Where.
         made: When the backup was made, ISO 8601.
         sessions: Number of sessions.
-        episodes: Number of their attempts.
         files: Number of files.
+        keys: Whether tokens and keys were in the backup.
         damaged: What was wrong already when the backup was made, a sentence each.
     """
 
     place: str
     made: str
     sessions: int
-    episodes: int
     files: int
+    keys: bool
     damaged: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
-    """What was put back.
-
-    Attributes:
-        files: Keys of files that are now as they were stored.
-        missing: Keys of files that the backup does not have either.
-    """
-
-    files: tuple[str, ...]
-    missing: tuple[str, ...]
-
-
 def restore(path: Path, settings: Settings, tell: Tell = silent) -> Restored:
-    """Restore a backup into an empty place, which may be of the other kind of database.
+    """Restore a backup into an empty place, with the kind of database that it is of.
 
-    Everything is put together aside and compared with its digests, and appears at once at the end.
-    The database gets an id of its own, since the store that was backed up may go on.
+    Everything is put together aside and compared with its digests, and appears at the end. When
+    this is killed while it does, the next call finishes it. The database gets an id of its own,
+    since the store that was backed up may go on. Tokens and keys of the place stay.
 
     Args:
         path: The backup.
@@ -101,113 +85,133 @@ def restore(path: Path, settings: Settings, tell: Tell = silent) -> Restored:
         DataError: The place is not empty or is in use, the backup is no whole one, or the disk is
             full. The place is as it was.
     """
-    home = settings.home
-    with said(settings, home), _own(settings):
-        finished = _finish_earlier(settings)
-        if finished is not None and finished[0] == str(path.resolve()):
-            return finished[1]
+    if not path.is_file():
+        raise DataError(f"there is no file {path}")
+    with said(settings, settings.home), _owned(settings):
+        for stage in settings.home.glob(f"{_STAGE}*"):  # of one that was killed
+            if (stage / _READY).exists() and not settings.store:
+                return _finish(stage, settings)
+            shutil.rmtree(stage)
         _insist_on_empty(settings)
-        with _stage(home) as stage, reading(path, stage / "unpacked") as source:
-            return _restore(path, source, settings, stage, tell)
+        insist_on_room(settings.home, path.stat().st_size, 0, "the backup")
+        stage = settings.home / f"{_STAGE}{secrets.token_hex(4)}"
+        stage.mkdir(mode=0o700)
+        try:
+            _unpack(path, stage / "content", settings, tell)
+            tell("making it safe on the disk")
+            sync_disk(stage)
+            (stage / "content").rename(stage / _READY)
+            return _finish(stage, settings)
+        finally:
+            if settings.store or not (stage / _READY).exists():  # else the next call finishes it
+                shutil.rmtree(stage, ignore_errors=True)
 
 
-def _restore(path: Path, source: Source, settings: Settings, stage: Path, tell: Tell) -> Restored:
-    manifest = source.manifest
-    if manifest["schema"] != schema.REVISION:
+def _unpack(path: Path, folder: Path, settings: Settings, tell: Tell) -> None:
+    """Unpack a backup, and compare all of it with its manifest.
+
+    Raises:
+        DataError: It is no whole backup, or one of the other kind of database.
+    """
+    found: dict[str, str] = {}
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                tell("copying files", len(found))
+                if not member.isfile() or not _NAMES.fullmatch(member.name):
+                    raise DataError(
+                        f"{path} is damaged, or no backup: it has {member.name[:80]!r} in it, "
+                        "which no store has"
+                    )
+                archive.extract(member, folder, filter="data")
+                found[member.name] = file_digest(folder / member.name)
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{path} is cut off or damaged: {error}") from error
+    manifest = manifest_in(folder, path)
+    del found[MANIFEST]
+    for key in sorted({*found} | {*manifest["files"]}):
+        if found.get(key) != manifest["files"].get(key):
+            raise DataError(
+                f"{path} is damaged: {key} is not as the backup was made; use another backup"
+            )
+    if manifest["database"] != (DUMP if settings.store else DATABASE):
+        kind = "an SQLite database" if settings.store else "a PostgreSQL"
         raise DataError(
-            f"the backup is of schema {manifest['schema']}, and this animalcat has "
-            f"{schema.REVISION}; restore it with the animalcat that made it "
-            f"({manifest['animalcat']}), and update then"
+            f"{path} is of {kind}, and is restored into such a one: "
+            + ("unset ANIMALCAT_STORE" if settings.store else "set ANIMALCAT_STORE")
         )
-    insist_on_room(settings.home, int(manifest["files"]["bytes"]), 0, "the backup")
-    content = stage / "content"
-    content.mkdir()
-    number = int(manifest["files"]["rows"])
-    for k, (key, digest, _, changed) in enumerate(source.lines(manifest["files"]["object"])):
-        if not k % 100:
-            tell("copying files", k, number)
-        _insist_on_key(key)
-        target = content / key
-        source.deliver(digest, target)
-        if key.startswith(f"{ACCESS}/"):
-            target.parent.chmod(0o700)
-            target.chmod(0o600)
-        if changed:
-            os.utime(target, (changed, changed))
-        if key.startswith(f"{BATTERIES}/"):
-            _unpack_battery(target)
-    tables = manifest["tables"]
-    restored = Restored(
-        place_name(settings),
-        str(manifest["made"]),
-        int(tables["sessions"]["rows"]),
-        int(tables["episodes"]["rows"]),
-        number,
-        tuple(manifest["damaged"]),
-    )
+    if (folder / ACCESS).is_dir():
+        (folder / ACCESS).chmod(0o700)
 
-    def rows(table: Table) -> Iterator[PlainRow]:
-        tell(f"storing {table.name}")
-        yield from source.lines(tables[table.name]["object"])
 
+def _finish(stage: Path, settings: Settings) -> Restored:
+    """Give everything its name, the database last, without which nothing else is looked at."""
+    content, home = stage / _READY, settings.home
+    manifest = manifest_in(content, stage)
     if settings.store:
-        _commit_shared(settings, content, rows)
-    else:
-        _build(content / DATABASE, rows)
-        shutil.rmtree(stage / "unpacked", ignore_errors=True)
-        tell("making it safe on the disk")
-        sync_disk(stage)
-        told = json.dumps([str(path.resolve()), asdict(restored)])
-        replace_file(stage / _READY, told.encode())
-        _move_in(settings, stage)
+        _fill(content, settings)
+    elif (content / DATABASE).exists():
+        with closing(SqlStore(f"sqlite:///{content / DATABASE}")) as store:
+            _mark(store, settings)
+        if settings.artefacts:
+            _send(settings, content)
+        _place(content, home)
+        (content / DATABASE).rename(home / DATABASE)
+        sync_folder(home)
+    restored = _restored(settings, manifest)
+    shutil.rmtree(stage)
     return restored
 
 
-def _build(file: Path, rows: Any) -> None:
-    """Build an SQLite database out of the way."""
-    store = SqlStore(f"sqlite:///{file}")
+def _restored(settings: Settings, manifest: Mapping[str, Any]) -> Restored:
+    return Restored(
+        place_name(settings),
+        str(manifest["made"]),
+        int(manifest["sessions"]),
+        len(manifest["files"]) - 1,
+        bool(manifest["keys"]),
+        tuple(manifest["damaged"]),
+    )
+
+
+def _place(content: Path, home: Path) -> list[Path]:
+    """Move folders to their places, but for what a place has of its own; return them."""
+    placed: list[Path] = []
+    for folder in sorted(path for path in content.iterdir() if path.is_dir()):
+        target = home / folder.name
+        with suppress(OSError):
+            target.rmdir()  # an empty one
+        if not target.exists():
+            folder.rename(target)
+            placed.append(target)
+    return placed
+
+
+def _fill(content: Path, settings: Settings) -> None:
+    """Move files to their places, then load all rows at once; if that fails, remove the files."""
+    placed: list[Path] = []
     try:
-        store.fill(rows)
-        store.id()
-    finally:
-        store.close()  # which writes what is in the log of the database into its file
+        if settings.artefacts:
+            _send(settings, content)
+        placed = _place(content, settings.home)
+        words = ("--data-only", "--single-transaction", "--exit-on-error")
+        run_postgres("pg_restore", settings.store, *words, str(content / DUMP))
+        with closing(SqlStore(settings.store)) as store:
+            _mark(store, settings)
+    except BaseException:
+        for target in placed:
+            shutil.rmtree(target, ignore_errors=True)
+        if settings.artefacts:
+            for folder in KEPT:
+                _places(settings)[-1].remove(folder)
+        raise
 
 
-def _move_in(settings: Settings, stage: Path) -> None:
-    """Give everything its name; the database last, without which nothing else is looked at.
-
-    When it was killed, it is done again: what has its name already is left out.
-    """
-    home, content = settings.home, stage / "content"
-    _set_marks(settings, content / DATABASE if (content / DATABASE).exists() else home / DATABASE)
-    if settings.artefacts:
-        _send(settings, content)
-    for entry in sorted(content.iterdir(), key=lambda path: (path.name == DATABASE, path.name)):
-        target = home / entry.name
-        if entry.name == DATABASE:
-            for ending in ("-wal", "-shm"):
-                (home / f"{DATABASE}{ending}").unlink(missing_ok=True)
-            entry.replace(target)
-        elif entry.name in OTHERS and target.exists() and any(target.iterdir()):
-            shutil.rmtree(entry)  # this place has tokens and keys of its own
-        else:
-            with suppress(OSError):
-                target.rmdir()  # an empty one
-            entry.rename(target)
-    sync_folder(home)
-    (stage / _READY).unlink()
-
-
-def _set_marks(settings: Settings, database: Path) -> None:
+def _mark(store: SqlStore, settings: Settings) -> None:
     """Say which database the files belong to."""
-    store = SqlStore(settings.store or f"sqlite:///{database}")
-    try:
-        mark = store.id()
-    finally:
-        store.close()
     (settings.home / MARK).unlink(missing_ok=True)
     for place in _places(settings):
-        place.set_mark(mark)
+        place.set_mark(store.id())
 
 
 def _places(settings: Settings) -> list[Artefacts]:
@@ -229,76 +233,24 @@ def _send(settings: Settings, content: Path) -> None:
     shutil.rmtree(content / "cache", ignore_errors=True)
 
 
-def _commit_shared(settings: Settings, content: Path, rows: Any) -> None:
-    """Move files to their places, then store all rows at once; if that fails, remove the files."""
-    placed: list[Path] = []
-    store = SqlStore(settings.store)
-    try:
-        mark = store.id()
-        if settings.artefacts:
-            _send(settings, content)
-        sync_disk(content)
-        for entry in sorted(content.iterdir()):
-            target = settings.home / entry.name
-            if entry.name in OTHERS and target.exists() and any(target.iterdir()):
-                continue
-            with suppress(OSError):
-                target.rmdir()
-            entry.rename(target)
-            placed.append(target)
-        store.fill(rows)
-        (settings.home / MARK).unlink(missing_ok=True)
-        for place in _places(settings):
-            place.set_mark(mark)
-    except BaseException:
-        for target in placed:
-            shutil.rmtree(target, ignore_errors=True)
-        if settings.artefacts:
-            for folder in KEPT:
-                _places(settings)[-1].remove(folder)
-        raise
-    finally:
-        store.close()
-
-
 @contextmanager
-def _own(settings: Settings) -> Generator[None]:
-    """Keep servers away from a data directory, and leave none behind that was not there."""
+def _owned(settings: Settings) -> Generator[None]:
+    """Keep servers away from a store, and leave no directory behind that was not there."""
     there = settings.home.exists()
     locked = (settings.home / LOCK_FILE).exists()
     with ExitStack() as stack:
-        if settings.store:
-            settings.home.mkdir(parents=True, exist_ok=True)
-        else:
-            stack.callback(DirectoryLock(settings.home).release)
         try:
+            stack.callback(DirectoryLock(settings.home).release)
+            if settings.store:
+                stack.enter_context(closing(SqlStore(settings.store))).hold("data restore")
             yield
         except BaseException:
-            if not locked and not settings.store:
+            if not locked:
                 (settings.home / LOCK_FILE).unlink(missing_ok=True)
             if not there:
                 with suppress(OSError):  # something else has come into it
                     settings.home.rmdir()
             raise
-
-
-def _finish_earlier(settings: Settings) -> tuple[str, Restored] | None:
-    """Finish what was killed while names were changed, and remove what was killed before that.
-
-    Returns:
-        The backup of what was finished, and what that was; None if nothing was.
-    """
-    finished: tuple[str, Restored] | None = None
-    for stage in settings.home.glob(f"{_STAGE}*"):
-        if (stage / _READY).exists():
-            path, told = cast(
-                "tuple[str, dict[str, Any]]", json.loads((stage / _READY).read_text())
-            )
-            told["damaged"] = tuple(told["damaged"])
-            _move_in(settings, stage)
-            finished = path, Restored(**told)
-        shutil.rmtree(stage)
-    return finished
 
 
 def _insist_on_empty(settings: Settings) -> None:
@@ -307,128 +259,20 @@ def _insist_on_empty(settings: Settings) -> None:
     Raises:
         DataError: There is.
     """
-    name = place_name(settings)
     found = ""
     if settings.store or (settings.home / DATABASE).exists():
-        store = SqlStore(settings.store or f"sqlite:///{settings.home / DATABASE}")
-        try:
-            with store.snapshot() as snapshot:
-                for table, what in (
-                    (schema.sessions, "sessions"),
-                    (schema.batteries, "batteries"),
-                    (schema.campaigns, "campaigns"),
-                    (schema.layouts, "layouts"),
-                    (schema.audit, "lines of an audit log"),
-                ):
-                    if number := snapshot.count(table):
-                        found = f"{number} {what}"
-                        break
-        finally:
-            store.close()
+        with (
+            closing(SqlStore.in_directory(settings.home, settings.store)) as store,
+            store.snapshot() as snapshot,
+        ):
+            tables = (schema.sessions, schema.batteries, schema.campaigns, schema.layouts)
+            for table in (*tables, schema.audit):
+                if number := snapshot.count(table):
+                    found = found or f"{number} rows of {table.name}"
     for place in _places(settings):
         found = found or place.holds(KEPT)
     if found:
         raise DataError(
-            f"{name} is not empty: it has {found}. A backup is restored into an empty place: give "
-            "another data directory with --data, or move what is there away"
+            f"{place_name(settings)} is not empty: it has {found}. A backup is restored into an "
+            "empty place: give another data directory with --data, or move what is there away"
         )
-
-
-@contextmanager
-def _stage(home: Path) -> Generator[Path]:
-    """A folder in which a backup is put together, on the disk on which it will be."""
-    stage = home / f"{_STAGE}{secrets.token_hex(8)}"
-    stage.mkdir(mode=0o700)
-    try:
-        yield stage
-    finally:
-        if not (stage / _READY).exists():  # else the next call finishes it
-            shutil.rmtree(stage, ignore_errors=True)
-
-
-def _insist_on_key(key: Any) -> None:
-    if not isinstance(key, str) or not _KEYS.fullmatch(key):
-        raise DataError(f"the backup has a file {str(key)[:80]!r}, which no store has")
-
-
-def _unpack_battery(packed: Path) -> None:
-    """Turn the archive of a battery into its folder, which has to have its digest."""
-    folder = packed.with_suffix("")
-    try:
-        with tarfile.open(packed) as archive:
-            archive.extractall(folder, filter="data")
-    except tarfile.TarError as error:
-        raise DataError(f"the backup is damaged: {packed.name} cannot be unpacked") from error
-    packed.unlink()
-
-
-def repair(place: Place, path: Path, tell: Tell = silent) -> Repaired:
-    """Put back the files of a store that are gone or were changed, as far as a backup has them.
-
-    Only what has the digest that the store's own records say is taken. Records are left alone.
-
-    Args:
-        place: The store, which may be in use.
-        path: A backup of it, however old.
-        tell: Told how far it is.
-
-    Raises:
-        DataError: It is no whole backup.
-    """
-    with (
-        said(place.settings),
-        _stage(place.home) as stage,
-        reading(path, stage / "unpacked") as source,
-    ):
-        wanted = list(_lost(place, tell))
-        packed = {row[0]: row[1] for row in source.lines(source.manifest["files"]["object"])}
-        done: list[str] = []
-        for key, digest in wanted:
-            held = digest or packed.get(f"{key}.tar", "")
-            if not held or not source.holds(held):
-                continue
-            fresh = stage / "fresh" / key
-            source.deliver(held, fresh.with_name(f"{fresh.name}.tar") if not digest else fresh)
-            if not digest:
-                _unpack_battery(fresh.with_name(f"{fresh.name}.tar"))
-                if digest_on_disk(fresh) != fresh.name:
-                    continue
-            _put_back(place, key, fresh)
-            done.append(key)
-    missing = {key for key, _ in wanted} - {*done}
-    return Repaired(tuple(done), tuple(sorted(missing)))
-
-
-def _put_back(place: Place, key: str, fresh: Path) -> None:
-    target = place.home / key
-    place.files.remove(key)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh.rename(target)
-    if target.is_dir():
-        place.files.put_folder(key)
-    else:
-        place.files.put(key)
-
-
-def _lost(place: Place, tell: Tell) -> Iterator[tuple[str, str]]:
-    """Yield keys and digests of files that are not as they were stored; batteries without one."""
-    with place.store.snapshot() as snapshot:
-        kept = list(snapshot.kept())
-        digests = snapshot.column(schema.sessions.c.battery_digest)
-        digests |= snapshot.column(schema.batteries.c.digest)
-    for k, (session, files) in enumerate(kept):
-        tell("looking for what is lost", k, len(kept))
-        for what, digest in files.items():
-            with suppress(ValueError):
-                key = kept_key(session, what)
-                if digest and place.files.digest(key) != digest:
-                    yield key, digest
-    for digest in sorted(digests - {""}):
-        key = f"{BATTERIES}/{digest}"
-        try:
-            place.files.fetch_folder(key)
-            whole = digest_on_disk(place.home / key) == digest
-        except (OSError, ValueError):
-            whole = False
-        if not whole:
-            yield key, ""

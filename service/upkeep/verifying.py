@@ -1,29 +1,21 @@
-"""Looks through all of a store, and goes on where it was when it was interrupted."""
+"""Looks through all of a store."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from animalcat import names
-from animalcat.doorways import entries
 from animalcat.layouts.library import parse_layout
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.session.intact import Looker
-from animalcat.service.storage.artefacts import ASIDE, PERSONS, RECORDINGS, Artefacts
+from animalcat.service.storage.artefacts import ASIDE, PERSONS, RECORDINGS
 from animalcat.service.storage.damage import REMEDY
-from animalcat.service.upkeep.place import DataError, Place, Tell, silent
+from animalcat.service.upkeep.place import Place, Tell, silent
 
-JOURNAL: Final = "verify.journal"
-"""File in a data directory with the digests that a look that was interrupted has found out."""
-REPAIR: Final = (
-    "put it back from a backup with `animalcat data restore BACKUP --repair`; without a backup the "
-    "record stays, and what was played cannot be seen again"
+_REPAIR: Final = (
+    "take the file out of a backup, which is a tar, and put it back in its place; without a backup "
+    "the record stays, and what was played cannot be seen again"
 )
 _CHANGED: Final = (
     "somebody or something wrote the database past animalcat: restore a backup into another place, "
@@ -55,8 +47,6 @@ class Verified:
         notes: What else is to be known and is no damage, with where it is.
         sessions: Number of sessions that were looked at.
         batteries: Number of batteries.
-        files: Number of files that were read.
-        known: Number of files that an interrupted look had read, and that are the same since.
         heads: Digest of the last link of each session's chain.
     """
 
@@ -64,23 +54,17 @@ class Verified:
     notes: tuple[tuple[str, str], ...]
     sessions: int
     batteries: int
-    files: int
-    known: int
     heads: dict[str, str]
 
 
 def verify(place: Place, tell: Tell = silent) -> Verified:
     """Look whether all of a store is as it was stored; it may be in use meanwhile.
 
-    Records are always read. Files that an interrupted look has read are read again only if they
-    were written since.
-
     Args:
         place: The store.
         tell: Told how far it is.
 
     Raises:
-        DataError: Another look through the same store is under way.
         ArtefactsError: The storage of files does not answer.
     """
     damage: list[Damage] = []
@@ -88,120 +72,39 @@ def verify(place: Place, tell: Tell = silent) -> Verified:
     heads: dict[str, str] = {}
     tell("looking through the database")
     damage += [Damage("database", problem, REMEDY) for problem in place.store.damage()]
-    tell("looking through the audit log")
-    log = place.store.audit.verify()
-    damage += [Damage("audit log", problem, _CHANGED) for problem in log.problems]
-    with _journal(place.home) as journal:
-        digests = _Digests(place.files, journal)
-        looker = Looker(place.store, place.files, digests.digest)
-        with place.store.snapshot() as snapshot:
-            sizes = snapshot.sizes()
-            known = {row.session for row in sizes}
-        for k, row in enumerate(sizes):
-            tell("looking through sessions", k, len(sizes))
-            digests.begin(row.session)
-            report = looker.look(row.session)
-            if report.problems:  # perhaps it was written, or deleted, while it was looked at
-                if place.store.session(row.session) is None:
-                    continue
-                digests.begin(row.session)
-                report = looker.look(row.session)
-            heads[row.session] = report.head
-            damage += [Damage(row.session, said, _remedy(said)) for said in report.problems]
-            notes += [(row.session, said) for said in report.notes]
-            notes += [
-                (row.session, f"{key} was moved aside, as another file of its name came")
-                for key in digests.marks
-                if f".{ASIDE}-" in key
-            ]
-            digests.end()
-        tell("looking through sessions", len(sizes), len(sizes))
-        batteries = _batteries(place, looker, damage)
-        _layouts(place, damage)
-        _campaigns(place, known, damage)
-        for way in entries("looks").values():
-            more, told = way.load()(place.home, known)
-            damage += more
-            notes += told
-        notes += _strangers(place, known)
-        (place.home / JOURNAL).unlink(missing_ok=True)  # the next look begins anew
-        return Verified(
-            tuple(damage),
-            tuple(notes),
-            len(heads),
-            batteries,
-            len(digests.read),
-            len(digests.known),
-            heads,
-        )
-
-
-class _Digests:
-    """Digests of files, of which those in a journal are known already."""
-
-    def __init__(self, files: Artefacts, journal: IO[str]) -> None:
-        self.read: set[str] = set()
-        self.known: set[str] = set()
-        self.marks: dict[str, str] = {}
-        self._files = files
-        self._journal = journal
-        self._new: list[str] = []
-        self._before: dict[str, tuple[str, str]] = {}
-        journal.seek(0)
-        for line in journal:
-            parts = line.rstrip("\n").split("\t")
-            if line.endswith("\n") and len(parts) == 3:  # else it was cut off
-                self._before[parts[0]] = (parts[1], parts[2])
-        journal.seek(0, os.SEEK_END)
-
-    def begin(self, session: str) -> None:
-        """Look at how the files of a session stand now."""
-        self._new = []
-        self.marks = {
-            stored.key: stored.mark
+    looker = Looker(place.store, place.files)
+    sessions = place.store.session_ids()
+    for k, session in enumerate(sessions):
+        tell("looking through sessions", k, len(sessions))
+        report = looker.look(session)
+        if report.problems:  # perhaps it was written, or deleted, while it was looked at
+            if not place.store.has_session(session):
+                continue
+            report = looker.look(session)
+        heads[session] = report.head
+        damage += [Damage(session, said, _remedy(said)) for said in report.problems]
+        notes += [(session, said) for said in report.notes]
+        notes += [
+            (session, f"{stored.key} was moved aside, as another file of its name came")
             for kind in (RECORDINGS, CERTIFICATES)
-            for stored in self._files.walk(f"{kind}/{session}")
-        }
-
-    def digest(self, key: str) -> str:
-        """Return the digest of a file; empty if there is none."""
-        mark = self.marks.get(key, "")
-        before = self._before.get(key)
-        if mark and before is not None and before[0] == mark:
-            self.known.add(key)
-            return before[1]
-        digest = self._files.digest(key)
-        if digest:
-            self.read.add(key)
-        if mark and digest:
-            self._new.append(f"{key}\t{mark}\t{digest}\n")
-        return digest
-
-    def end(self) -> None:
-        """Keep what was found out of the session, for when this look is interrupted."""
-        if self._new:
-            self._journal.write("".join(self._new))
-            self._journal.flush()
-
-
-@contextmanager
-def _journal(home: Path) -> Generator[IO[str]]:
-    """Open the journal of a data directory, and keep others from it."""
-    with (home / JOURNAL).open("a+", encoding="utf-8") as journal:
-        try:
-            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError(f"another look through {home} is under way; wait for it") from None
-        yield journal
+            for stored in place.files.walk(f"{kind}/{session}")
+            if f".{ASIDE}-" in stored.key
+        ]
+    tell("looking through sessions", len(sessions), len(sessions))
+    batteries = _batteries(place, looker, damage)
+    _layouts(place, damage)
+    _campaigns(place, {*sessions}, damage)
+    notes += _strangers(place, {*sessions})
+    return Verified(tuple(damage), tuple(notes), len(heads), batteries, heads)
 
 
 def _remedy(problem: str) -> str:
     if "recording" in problem or "draws" in problem or "the fit of" in problem:
-        return REPAIR
+        return _REPAIR
     if "battery" in problem:
         return (
-            "put it back with `animalcat data restore BACKUP --repair`, or build or import the "
-            "battery again: the same content has the same digest"
+            "take it out of a backup, or build or import the battery again: the same content has "
+            "the same digest"
         )
     if "cannot be read: version" in problem or "newer version" in problem:
         return "update animalcat"
@@ -251,6 +154,5 @@ def _strangers(place: Place, known: set[str]) -> list[tuple[str, str]]:
         for name in place.files.names(kind):
             strange = name not in known and not name.startswith((".", PERSONS))
             if strange and place.store.session(name) is None:
-                said = "the database knows no such session; `animalcat data prune --leftovers`"
-                notes.append((f"{kind}/{name}", f"{said} removes it"))
+                notes.append((f"{kind}/{name}", "the database knows no such session"))
     return notes

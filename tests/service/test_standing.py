@@ -41,7 +41,6 @@ from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.access.callers import Role
 from animalcat.service.access.certificates import CertificateError
-from animalcat.service.access.outbox import Outbox
 from animalcat.service.access.tokens import TokenError, Tokens
 from animalcat.service.host import owning, readiness
 from animalcat.service.host.configuration import SettingsError
@@ -51,7 +50,6 @@ from animalcat.service.host.serving import Expiry, expiries_in
 from animalcat.service.host.settings import Settings, table_of
 from animalcat.service.host.supervisor import Supervisor
 from animalcat.service.memory import PAUSES, Memory, SpareMemory
-from animalcat.service.model import NewLine
 from animalcat.service.rpc.health import LIVENESS, READINESS
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import sessions_pb2
@@ -240,7 +238,12 @@ def test_what_ends_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_token_is_rotated_and_stays_the_same_caller(tmp_path: Path) -> None:
     now = NOW
-    tokens = Tokens(tmp_path, lambda: now)
+    noted = list[tuple[str, str, str]]()
+
+    def note(action: str, thing: str, words: str) -> None:
+        noted.append((action, thing, words))
+
+    tokens = Tokens(tmp_path, lambda: now, note)
     token, first = tokens.create(Role.AGENT, agent="mine", subject="ann", days=10)
     now += timedelta(days=9)
     rotated, second = tokens.rotate(token.id, grace_hours=2)
@@ -257,16 +260,10 @@ def test_a_token_is_rotated_and_stays_the_same_caller(tmp_path: Path) -> None:
     tokens.revoke(token.id)
     with pytest.raises(TokenError, match="stays so"):
         tokens.rotate(token.id)
-    noted = list[NewLine]()
-    Outbox(tmp_path / "access").take(noted.extend)
-    assert [one.line.action for one in noted] == [
-        "CreateToken",
-        "RotateToken",
-        "RotateToken",
-        "RevokeToken",
-    ]
-    assert "subject ann" in noted[1].line.words
-    assert "holds for 2 h" in noted[1].line.words
+    actions = [action for action, _, _ in noted]
+    assert actions == ["CreateToken", "RotateToken", "RotateToken", "RevokeToken"]
+    assert "subject ann" in noted[1][2]
+    assert "holds for 2 h" in noted[1][2]
     assert not [secret for secret in (first, second, third) if secret in str(noted)]
 
 

@@ -144,8 +144,7 @@ def upgrade() -> None:
     op.create_index("owners_by_owner", "owners", ["owner"])
     op.create_table(
         "audit",
-        sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("id", sa.String(64), nullable=False, unique=True),
+        sa.Column("seq", sa.Integer, primary_key=True, autoincrement=True),
         sa.Column("created", sa.DateTime(timezone=False), nullable=False),
         sa.Column("request", sa.String(100), nullable=False),
         sa.Column("subject", sa.String(200), nullable=False),
@@ -158,8 +157,6 @@ def upgrade() -> None:
         sa.Column("peer", sa.String(200), nullable=False),
         sa.Column("server", sa.String(200), nullable=False),
         sa.Column("times", sa.Integer, nullable=False),
-        sa.Column("begun", sa.Integer, nullable=True, unique=True),
-        sa.Column("digest", sa.String(64), nullable=False),
     )
     op.create_index("audit_by_subject", "audit", ["subject", "seq"])
     op.create_index("audit_by_time", "audit", ["created"])
