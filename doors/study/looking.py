@@ -58,7 +58,7 @@ def look(home: Path, known: set[str]) -> tuple[list[Damage], list[tuple[str, str
         for session in erased & known:
             if not begun:
                 words = f"session {session} is of somebody who has withdrawn"
-                damage.append(Damage(where, words, f"say animalcat data prune {session}"))
+                damage.append(Damage(where, words, f"say animalcat delete {session} --yes"))
         if gone:
             notes.append((where, f"{len(gone)} withdrew, and nothing of them is missed"))
     return damage, notes

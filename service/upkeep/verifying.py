@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from animalcat import names
+from animalcat.doorways import entries
 from animalcat.layouts.library import parse_layout
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.session.intact import Looker
@@ -13,7 +14,7 @@ from animalcat.service.storage.artefacts import ASIDE, PERSONS, RECORDINGS
 from animalcat.service.storage.damage import REMEDY
 from animalcat.service.upkeep.place import Place, Tell, silent
 
-_REPAIR: Final = (
+REPAIR: Final = (
     "take the file out of a backup, which is a tar, and put it back in its place; without a backup "
     "the record stays, and what was played cannot be seen again"
 )
@@ -94,13 +95,17 @@ def verify(place: Place, tell: Tell = silent) -> Verified:
     batteries = _batteries(place, looker, damage)
     _layouts(place, damage)
     _campaigns(place, {*sessions}, damage)
+    for way in entries("looks").values():
+        more, told = way.load()(place.home, {*sessions})
+        damage += more
+        notes += told
     notes += _strangers(place, {*sessions})
     return Verified(tuple(damage), tuple(notes), len(heads), batteries, heads)
 
 
 def _remedy(problem: str) -> str:
     if "recording" in problem or "draws" in problem or "the fit of" in problem:
-        return _REPAIR
+        return REPAIR
     if "battery" in problem:
         return (
             "take it out of a backup, or build or import the battery again: the same content has "
