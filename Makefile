@@ -257,6 +257,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd protos && ../$(BIN)/buf lint
+	$(BIN)/python -m tests.sizes
 
 types: $(STAMP)
 	$(BIN)/pyright
