@@ -41,7 +41,7 @@ if not (Path(__file__).parent / "envs").is_dir():
     # A checkout that keeps no links, as on Windows: the folders stand beside this one.
     __path__.append(str(Path(__file__).parent.parent))
 
-from animalcat.registering import register_with_gymnasium
+from animalcat.extending.registering import register_with_gymnasium
 
 if TYPE_CHECKING:
     from animalcat import data as data
@@ -131,14 +131,14 @@ register_with_gymnasium()
 def __getattr__(name: str) -> Any:
     """The public names, imported when they are first used: layouts must not load gRPC."""
     if name == "__version__":
-        from animalcat.protocol import version
+        from animalcat.wire.protocol import version
 
         return version()
     if name in _PACKAGES:
         return import_module(f"animalcat.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'animalcat' has no attribute {name!r}")
-    from animalcat.installing import needing
+    from animalcat.extending.installing import needing
 
     with needing(f"animalcat.{name}", "server"):
         home = import_module(f"animalcat.{_HOME[name]}")

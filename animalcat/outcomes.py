@@ -20,9 +20,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TypeAlias
 
-from animalcat.files import write_whole
 from animalcat.layouts.model.tables import TableError, name_and_unit, read_sheet
 from animalcat.layouts.model.units import UnitError, conversion
+from animalcat.machine.files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

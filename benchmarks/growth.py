@@ -26,7 +26,6 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Table, create_engine, insert, select
 
 from animalcat.arena_configs.loader import load_text
-from animalcat.codec import encode
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.service.recording.writer import EpisodeRecorder
@@ -34,6 +33,7 @@ from animalcat.service.storage.schema import metadata, sessions
 from animalcat.service.storage.sql import DATABASE
 from animalcat.service.versions import versions
 from animalcat.values import Decision, EpisodeHeader
+from animalcat.wire.codec import encode
 from benchmarks.checkout import environment
 
 WHOLE: Final = 1.05

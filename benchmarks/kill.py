@@ -28,11 +28,11 @@ from typing import Any, Final
 import animalcat
 from animalcat.envs.worker import COMM
 from animalcat.errors import AnimalcatError
-from animalcat.names import session_name
-from animalcat.processes import finish
+from animalcat.machine.processes import finish
 from animalcat.service.session.intact import look
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
+from animalcat.text.names import session_name
 from benchmarks import kill_points, postgres
 from benchmarks.checkout import ROOT, environment
 from benchmarks.kill_inside import EPISODES

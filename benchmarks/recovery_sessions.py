@@ -27,7 +27,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.simulation.simulate import prior_agents
 from animalcat.layouts.watching.beyond import LIFTS, lifted
-from animalcat.processes import process_pool
+from animalcat.machine.processes import process_pool
 from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import irrelevant

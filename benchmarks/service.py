@@ -18,7 +18,6 @@ import grpc
 from animalcat.arena_configs.loader import load_text
 from animalcat.client.stream import EvaluationStream
 from animalcat.envs.backends import make_environment
-from animalcat.protocol import PROTOCOL
 from animalcat.service.host.private import server_for
 from animalcat.v1 import (
     gateway_pb2,
@@ -29,7 +28,8 @@ from animalcat.v1 import (
     sessions_pb2_grpc,
     types_pb2,
 )
-from animalcat.wire import spec_from_proto
+from animalcat.wire.protocol import PROTOCOL
+from animalcat.wire.steps import spec_from_proto
 from benchmarks import crowd
 from benchmarks.echo import METHOD
 

@@ -22,7 +22,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.layouts.simulation.simulate import LayoutAgent, prior_agents
-from animalcat.processes import process_pool
+from animalcat.machine.processes import process_pool
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

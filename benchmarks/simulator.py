@@ -17,7 +17,6 @@ import numpy as np
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.codec import encode
 from animalcat.envs.sim.builder import build_level
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.physics import Physics
@@ -27,6 +26,7 @@ from animalcat.envs.worker_client import WorkerClient
 from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.versions import versions
 from animalcat.values import Decision, EpisodeHeader
+from animalcat.wire.codec import encode
 
 PERIOD: Final = 3
 RAYS: Final = ObservationSpec(rays=RaySpec(), decision_period=PERIOD)

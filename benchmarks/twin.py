@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from rich.progress import Progress
 
 from animalcat.cli.shared.output import progress_console
-from animalcat.processes import process_pool
+from animalcat.machine.processes import process_pool
 from benchmarks import outcomes
 from benchmarks.outcomes import Episode, Pair
 

@@ -1,7 +1,7 @@
 """The doors: everything by which others come in, or look out.
 
-Each is a folder with a `door.toml`, which says what it adds: `animalcat.doorways` reads it, and
-nothing outside this folder imports a door. Any of them may be taken away.
+Each is a folder with a `door.toml`, which says what it adds: `animalcat.extending.doorways`
+reads it, and nothing outside this folder imports a door. Any of them may be taken away.
 
 - `clinic`: items of anybody's test are examined by what anybody did on them;
 - `inspect`: tasks of inspect_ai are tested adaptively, and logs are read and written;

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from animalcat import plugins
 from animalcat.arena_configs.builds import NEWEST
-from animalcat.installing import install
+from animalcat.extending import plugins
+from animalcat.extending.installing import install
 
 if TYPE_CHECKING:
     from animalcat.envs.sim.environment import Rng
@@ -18,7 +18,7 @@ AUTOMATIC: Final = f"{_UNITY}auto"
 """The Unity build of the settings, or one found where `animalai` looks."""
 BACKENDS: Final = ("sim", AUTOMATIC, "unity:PATH")
 """Names that `make_environment` knows; PATH is that of a build's executable. Plugins have others
-(`animalcat.plugins`)."""
+(`animalcat.extending.plugins`)."""
 
 
 def make_environment(

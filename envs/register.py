@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
 
-from animalcat.installing import install
+from animalcat.extending.installing import install
 
 if TYPE_CHECKING:
     from animalcat.envs.gym import ArenaEnv

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.arena_configs.tags import RAY_TAGS
-from animalcat.ranges import Range, check_ranges
+from animalcat.text.ranges import Range, check_ranges
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.model import Arena

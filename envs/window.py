@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.installing import install
+from animalcat.extending.installing import install
 
 _LEAST: Final = 512
 """Pixels that the sides of the window have at least; smaller images are enlarged."""

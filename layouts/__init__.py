@@ -107,7 +107,7 @@ def __getattr__(name: str) -> Any:
     """The public names, imported when they are first used: a layout must not load a sampler."""
     if name not in _HOME:
         raise AttributeError(f"module 'animalcat.layouts' has no attribute {name!r}")
-    from animalcat.installing import needing
+    from animalcat.extending.installing import needing
 
     with needing(f"animalcat.layouts.{name}", "learner"):
         home = import_module(f"animalcat.layouts.{_HOME[name]}")

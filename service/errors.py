@@ -18,8 +18,7 @@ from grpc import StatusCode
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from animalcat.errors import CODE_METADATA, REQUEST_METADATA, RETRY_METADATA
-from animalcat.names import BadNameError
-from animalcat.plugins import PluginError, PluginNotAllowedError
+from animalcat.extending.plugins import PluginError, PluginNotAllowedError
 from animalcat.service import calls
 from animalcat.service.logs import about
 from animalcat.service.refusals import Seldom
@@ -27,6 +26,7 @@ from animalcat.service.storage.artefacts import ArtefactsError
 from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.errors import InUseError, StoreInUseError, UnreadableError
 from animalcat.service.storage.listing import BadPageError
+from animalcat.text.names import BadNameError
 
 log = logging.getLogger(__name__)
 _seldom = Seldom()

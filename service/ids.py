@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from animalcat import names
 from animalcat.layouts.library import LAYOUTS, variants
+from animalcat.text import names
 from animalcat.values import CampaignSpec, SessionSpec
 
 _SESSION: Final = TypeAdapter(SessionSpec)

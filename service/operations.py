@@ -13,11 +13,11 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from animalcat import names
-from animalcat.files import replace_file
+from animalcat.machine.files import replace_file
 from animalcat.service.batteries.battery import Tick
 from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, public, unknown
+from animalcat.text import names
 from animalcat.values import Operation, OperationKind, OperationState
 
 log = logging.getLogger(__name__)

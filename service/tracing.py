@@ -9,9 +9,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from animalcat.installing import install
-from animalcat.protocol import version
+from animalcat.extending.installing import install
 from animalcat.service.logs import about
+from animalcat.wire.protocol import version
 
 NAME: Final = "animalcat"
 """What the service is called in traces."""

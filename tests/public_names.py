@@ -21,9 +21,9 @@ from animalcat.arena_configs.families import FAMILIES
 from animalcat.arena_configs.features import FEATURES
 from animalcat.cli.main import build, nouns
 from animalcat.envs.agents import BUILTIN
+from animalcat.extending.plugins import GROUPS
 from animalcat.layouts.adaptive.statuses import End
 from animalcat.layouts.library import LAYOUTS, variants
-from animalcat.plugins import GROUPS
 from animalcat.service.errors import CATALOGUE
 from animalcat.service.host.settings import Settings
 from animalcat.service.measuring.profile_words import STATUS_MEANS

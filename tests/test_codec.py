@@ -13,19 +13,19 @@ from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from animalcat import codec, names, values
+from animalcat import values
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.codec import Pair, decode, encode
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, RaySpec
+from animalcat.extending.plugins import KINDS, Plugin
 from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.plugins import KINDS, Plugin
 from animalcat.service.access.gate import known_to_agent
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.rpc.asked import asked_spec
+from animalcat.text import names
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.values import (
     Alternative,
@@ -45,7 +45,9 @@ from animalcat.values import (
     SessionState,
     Spent,
 )
-from animalcat.wire import step_from_proto
+from animalcat.wire import codec
+from animalcat.wire.codec import Pair, decode, encode
+from animalcat.wire.steps import step_from_proto
 
 Field = FieldDescriptor
 SPEC = ObservationSpec(CameraSpec(4, grayscale=True), RaySpec(1), privileged=True)

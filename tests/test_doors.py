@@ -38,7 +38,7 @@ def without(folder: Path, *gone: str) -> dict[str, str]:
 def test_the_core_starts_without_a_door(door: str, tmp_path: Path) -> None:
     code = (
         "import runpy, sys, animalcat.cli.main\n"
-        "from animalcat.doorways import doors\n"
+        "from animalcat.extending.doorways import doors\n"
         "assert DOOR not in doors(), doors()\n"
         "sys.argv = ['animalcat', '--help']\n"
         "try: animalcat.cli.main.main()\n"
@@ -60,7 +60,7 @@ def test_the_core_starts_without_a_door(door: str, tmp_path: Path) -> None:
 def test_a_session_is_measured_without_any_door(tmp_path: Path) -> None:
     code = (
         "import animalcat\n"
-        "from animalcat.doorways import doors\n"
+        "from animalcat.extending.doorways import doors\n"
         "assert not doors(), doors()\n"
         "class Forward:\n"
         "    def reset(self, info): pass\n"

@@ -6,7 +6,7 @@ import pytest
 
 from animalcat.arena_configs.families.scope import Formula, Place, Value
 from animalcat.arena_configs.model import ArenaError
-from animalcat.formulas import FormulaError, names, parse_formula
+from animalcat.text.formulas import FormulaError, names, parse_formula
 
 SCOPE = {"a": 3.0, "b": 0.5, "kind": "ramp", "ramp": "ramp", "wall": "wall"}
 

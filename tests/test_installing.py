@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import animalcat
-from animalcat.installing import command, install
+from animalcat.extending.installing import command, install
 
 ROOT = Path(animalcat.__file__).resolve().parent.parent
 

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat import outcomes
+from animalcat.cli.controls import compared_controls
 from animalcat.cli.main import build
-from animalcat.controls import compared_controls
-from animalcat.files import write_whole
 from animalcat.layouts.fitting.evidence import evidence_of
+from animalcat.machine.files import write_whole
 from animalcat.outcomes import (
     COLUMNS,
     OutcomesError,

@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 
 import animalcat
-from animalcat import plugins
 from animalcat.arena_configs.families import load_family
 from animalcat.envs.agents import AgentLoadError, load_agent
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec
+from animalcat.extending import plugins
+from animalcat.extending.plugins import Plugin, PluginError, PluginNotAllowedError
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
-from animalcat.plugins import Plugin, PluginError, PluginNotAllowedError
 from animalcat.service.host.private import server_for
 
 ROOT = Path(__file__).resolve().parent.parent

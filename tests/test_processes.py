@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psutil
 
-from animalcat.processes import process_pool
+from animalcat.machine.processes import process_pool
 
 PROGRAM = """
 import os
-from animalcat.processes import process_pool
+from animalcat.machine.processes import process_pool
 
 if __name__ == "__main__":
     pool = process_pool(2)

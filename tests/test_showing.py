@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from animalcat.showing import MOST, figure_html, stacked_html, table_html, table_text
+from animalcat.text.showing import MOST, figure_html, stacked_html, table_html, table_text
 
 COLUMNS = ("node", "estimate", "episodes")
 ROWS = [("<b>navigation</b>", "3.2 m", 3), ("vision & more", None, 12)]

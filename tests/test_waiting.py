@@ -12,7 +12,14 @@ import pytest
 import animalcat
 from animalcat.cli.shared.output import long_wait, status
 from animalcat.cli.shared.progress import progress
-from animalcat.compiling import LAYOUTS, ONCE, SIMULATOR, folders, is_compiled, while_compiling
+from animalcat.machine.compiling import (
+    LAYOUTS,
+    ONCE,
+    SIMULATOR,
+    folders,
+    is_compiled,
+    while_compiling,
+)
 
 PACKAGE = Path(animalcat.__file__).parent
 

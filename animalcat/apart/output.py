@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from typing import Final
 
-from animalcat.terminals import harmless
+from animalcat.text.terminals import harmless
 
 KEPT_BYTES: Final = 64 << 10
 """How much of the end of what an agent printed is kept."""

@@ -21,7 +21,7 @@ import animalcat
 from animalcat.apart import confine
 from animalcat.apart.view import WORK, Mount, View, as_json, machine, software
 from animalcat.envs.agents.watching import PASSED_ON, VARIABLES
-from animalcat.folders import cache_folder, caches
+from animalcat.machine.folders import cache_folder, caches
 
 BUBBLEWRAP: Final = "bubblewrap"
 """The way that uses a program kept for this; the others are in `confine`."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, Self
 
-from animalcat import plugins
 from animalcat.apart.confine import CANNOT
 from animalcat.apart.memory import MemoryLimit
 from animalcat.apart.output import AgentOutput, shown
@@ -31,14 +30,15 @@ from animalcat.apart.plan import (
 from animalcat.apart.view import beside, holds
 from animalcat.client import AsyncClient, Client
 from animalcat.client.credentials import CA, TOKEN, is_local
-from animalcat.codes import BAD_INPUT, UNREACHABLE
 from animalcat.envs.agents import AgentLoadError
 from animalcat.envs.agents.limits import check_observation
 from animalcat.envs.agents.limits.reference import Reference
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.folders import SERVER_FOLDER, SOCKET
+from animalcat.extending import plugins
+from animalcat.machine.codes import BAD_INPUT, UNREACHABLE
+from animalcat.machine.folders import SERVER_FOLDER, SOCKET
 from animalcat.values import Session, SessionEvent, SessionState, Ticket
 
 POLL_SECONDS: Final = 0.2

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import animalcat
-from animalcat.arena_files import MAX_FILE_BYTES, is_yaml
+from animalcat.arenas.arena_files import MAX_FILE_BYTES, is_yaml
 
 Kind = Literal["see", "share", "link", "empty"]
 

@@ -6,7 +6,8 @@ how one is. `token` makes what callers show to one, `share` says to whom things 
 `audit` who did what. `data` looks after its store, and `delete` deletes by name.
 `campaign_tables` shows campaigns. `battery_contents` is what `battery show` and `battery export`
 load, and `battery_features` what `battery features` writes. `calibrate` is `battery calibrate`, and
-`profile_prediction` and `profile_controls` are what `profile predict` and `profile controls` load.
+`profile_prediction` and `profile_controls` are what `profile predict` and `profile controls` load;
+`controls` sets arenas against their controls.
 `arena` and `layout` work on files. `unity` makes real builds ready and holds the stand-in for one.
 `plugins` lists what other packages add. `demo` does the main job once, `doctor` says what is
 missing. `shared` holds what several of them need.

@@ -10,7 +10,6 @@ from typing import Annotated, Final
 
 import typer
 
-from animalcat import plugins
 from animalcat.cli.shared.command_help import SameAgent
 from animalcat.cli.shared.output import (
     BAD_INPUT,
@@ -30,6 +29,7 @@ from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
 from animalcat.envs.agents.load import ABOUT, check_name
 from animalcat.envs.agents.watching import Watch
 from animalcat.errors import AnimalcatError
+from animalcat.extending import plugins
 
 INTERRUPTED: Final = 130
 """Exit code of an agent that was told to end."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from animalcat.arena_files import battery_files, is_yaml
+from animalcat.arenas.arena_files import battery_files, is_yaml
 from animalcat.cli.battery_features import CHOICES, choices, print_features, write_features
 from animalcat.cli.calibrate import calibrate
 from animalcat.cli.shared.batteries import find_battery, tell_problems
@@ -23,7 +23,7 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.errors import AnimalcatError
-from animalcat.files import write_whole
+from animalcat.machine.files import write_whole
 from animalcat.values import Battery, RecipeText
 
 app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)

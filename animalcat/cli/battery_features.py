@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from animalcat.cli.shared.output import MISSING, fail
-from animalcat.files import write_whole
-from animalcat.installing import install
+from animalcat.extending.installing import install
+from animalcat.machine.files import write_whole
 from animalcat.values import Feature, Instance
 
 CHOICES: Final = "choices"

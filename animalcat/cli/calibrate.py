@@ -295,8 +295,8 @@ def _calibrated(
 def _write(layout: Layout, path: Path) -> None:
     import yaml
 
-    from animalcat.files import write_whole
     from animalcat.layouts.model.spec import to_dict
+    from animalcat.machine.files import write_whole
 
     text = yaml.safe_dump(to_dict(layout), sort_keys=False, allow_unicode=True, width=1000)
     try:

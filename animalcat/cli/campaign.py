@@ -66,9 +66,9 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.unplayable import fail_if_unplayable
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.client import Client
-from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged, pictures_of
 from animalcat.errors import AnimalcatError
+from animalcat.machine.compiling import LAYOUTS, while_compiling
 from animalcat.values import Campaign, Session
 from animalcat.values.options import CampaignOptions
 

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat import names
 from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_rows
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
+from animalcat.text import names
 
 _ORDER = ("campaigns", "sessions", "batteries")
 """Kinds of things that can be deleted, each before what it needs."""

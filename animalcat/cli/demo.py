@@ -21,8 +21,8 @@ from animalcat.cli.shared.tables import print_profile, print_verdict
 from animalcat.client.blocking_client import Client
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.envs.types import ObservationSpec
-from animalcat.files import write_whole
 from animalcat.layouts.explaining.wording import percent
+from animalcat.machine.files import write_whole
 from animalcat.values import Episode, Session
 
 if TYPE_CHECKING:

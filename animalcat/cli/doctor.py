@@ -20,9 +20,9 @@ import typer
 from animalcat.apart import way
 from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
-from animalcat.folders import cache_folder
-from animalcat.installing import install
-from animalcat.kept import FILE, LIMIT, cache_sizes, size_limit
+from animalcat.extending.installing import install
+from animalcat.machine.folders import cache_folder
+from animalcat.machine.kept import FILE, LIMIT, cache_sizes, size_limit
 
 CLIENT: Final = ("grpcio", "protobuf", "numpy", "gymnasium", "typer", "rich")
 SERVER: Final = ("sapien", "numba", "pymc", "nutpie", "arviz", "pandas", "sqlalchemy", "mcap")

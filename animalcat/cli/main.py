@@ -14,9 +14,9 @@ import typer
 
 from animalcat.cli.shared.command_help import GroupedCommand, unused
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, complain, spinner
-from animalcat.doorways import entries
-from animalcat.installing import install
-from animalcat.protocol import version
+from animalcat.extending.doorways import entries
+from animalcat.extending.installing import install
+from animalcat.wire.protocol import version
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": (

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from animalcat import names
 from animalcat.cli.shared.exports import print_export
 from animalcat.cli.shared.output import fail, print_json, print_rows, status, to_standard_output
 from animalcat.cli.shared.output import wrote as say_wrote
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
 from animalcat.cli.shared.table import Column
-from animalcat.files import write_whole
+from animalcat.machine.files import write_whole
+from animalcat.text import names
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat import plugins
 from animalcat.cli.shared.output import FAILED, print_rows, status
 from animalcat.cli.shared.table import Column
-from animalcat.plugins import GROUPS, KINDS, SHORT, Kind, Plugin, PluginError
+from animalcat.extending import plugins
+from animalcat.extending.plugins import GROUPS, KINDS, SHORT, Kind, Plugin, PluginError
 
 app = typer.Typer(
     help="List and check plugins: what other packages add by entry points.", no_args_is_help=True
@@ -116,7 +116,7 @@ def _names(kind: Kind) -> Iterable[str]:
         case "backend":
             return ("sim", "unity")
         case "export":
-            from animalcat.words import FORMATS
+            from animalcat.wire.words import FORMATS
 
             return FORMATS
         case "layout":

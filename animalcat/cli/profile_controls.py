@@ -55,7 +55,7 @@ def _of_tables(client: Client | None, sources: Sequence[str]) -> dict[str, list[
     """The comparisons of several tables together, by agent."""
     import pandas as pd
 
-    from animalcat.controls import compared_controls
+    from animalcat.cli.controls import compared_controls
     from animalcat.outcomes import OutcomesError, read_outcomes
 
     frames: list[pd.DataFrame] = []

@@ -14,12 +14,12 @@ from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.output import console, fail, print_json, print_rows, status, wrote
 from animalcat.cli.shared.pictures import read_from, read_sessions
 from animalcat.cli.shared.remote import client_for, place
-from animalcat.files import write_whole
 from animalcat.lab.forecast import forecast_report
 from animalcat.lab.received import received
 from animalcat.layouts.explaining.wording import figure
 from animalcat.layouts.model.units import plain_unit
-from animalcat.names import short_digest
+from animalcat.machine.files import write_whole
+from animalcat.text.names import short_digest
 
 
 def predict_battery(

@@ -27,7 +27,7 @@ from sqlalchemy.exc import DBAPIError
 
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.cli.shared.remote import AllowBuild, AllowPlugin, Data
-from animalcat.plugins import PluginError
+from animalcat.extending.plugins import PluginError
 from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.access.tokens import TokenError
 from animalcat.service.host.lock import DirectoryInUseError

@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat import names
 from animalcat.cli.shared.output import fail, print_rows
 from animalcat.cli.shared.remote import AsJson, Data, data_folder, timestamp
 from animalcat.cli.shared.table import Column
@@ -24,6 +23,7 @@ from animalcat.data import settings_for
 from animalcat.service.access.audit import note_by_command
 from animalcat.service.access.callers import Role
 from animalcat.service.access.tokens import USUAL_DAYS, Quota, Token, TokenError, Tokens
+from animalcat.text import names
 
 app = typer.Typer(
     help="Make, list and revoke tokens, by which callers of a server prove who they are.",

@@ -41,9 +41,14 @@ from typing import (
 import grpc
 import numpy as np
 
-from animalcat import names
-from animalcat.arena_files import MAX_TABLE_BYTES, battery_files, battery_id, check_sizes, is_yaml
-from animalcat.battery_reference import battery_name
+from animalcat.arenas.arena_files import (
+    MAX_TABLE_BYTES,
+    battery_files,
+    battery_id,
+    check_sizes,
+    is_yaml,
+)
+from animalcat.arenas.battery_reference import battery_name
 from animalcat.client.connection import open_channel, translated_errors
 from animalcat.client.credentials import Credentials, credentials
 from animalcat.client.evaluation import (
@@ -53,12 +58,12 @@ from animalcat.client.evaluation import (
     PlayedEpisode,
     evaluate_session,
 )
-from animalcat.codec import decode, encode, number, put
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import Watch
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken
-from animalcat.files import whole_file
+from animalcat.machine.files import whole_file
+from animalcat.text import names
 from animalcat.v1 import (
     access_pb2,
     access_pb2_grpc,
@@ -102,11 +107,12 @@ from animalcat.values import (
     verdict_of,
 )
 from animalcat.values.options import CampaignOptions, SessionOptions, described, given
-from animalcat.wire import step_from_proto
+from animalcat.wire.codec import decode, encode, number, put
+from animalcat.wire.steps import step_from_proto
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-from animalcat.words import FORMATS
+from animalcat.wire.words import FORMATS
 
 SessionLike: TypeAlias = str | Session
 """A session, its id or its resource name."""

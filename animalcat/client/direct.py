@@ -11,7 +11,7 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from animalcat.networks import VARIABLE, parse_networks, within
+from animalcat.machine.networks import VARIABLE, parse_networks, within
 from animalcat.v1 import gateway_pb2
 
 OPEN_SECONDS: Final = 10.0

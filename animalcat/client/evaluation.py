@@ -15,7 +15,6 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 import grpc
 
 from animalcat.client.stream import EvaluationStream, Welcome
-from animalcat.codec import word
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import Watch, in_memory
@@ -24,6 +23,7 @@ from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import sessions_pb2, types_pb2
 from animalcat.values import Session
+from animalcat.wire.codec import word
 
 NO_ACTION: Final = "ACTION_OUT_OF_RANGE"
 """Code of the error where an agent's answer is no action."""

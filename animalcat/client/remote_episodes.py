@@ -11,7 +11,6 @@ from animalcat.client.async_client import SessionLike
 from animalcat.client.blocking_client import connect
 from animalcat.client.connection import translated_errors
 from animalcat.client.stream import EvaluationStream
-from animalcat.codec import word
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import in_memory
@@ -19,6 +18,7 @@ from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
+from animalcat.wire.codec import word
 
 _T = TypeVar("_T")
 

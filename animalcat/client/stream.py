@@ -12,15 +12,15 @@ from typing import Final, NamedTuple, TypeAlias
 import grpc
 
 from animalcat.client.direct import DirectError, DirectPlay
-from animalcat.codec import decode, encode, word
 from animalcat.envs.agents.base import UNLIMITED, Allowance, EpisodeInfo
 from animalcat.envs.agents.fingerprint import UNKNOWN, AgentFingerprint
 from animalcat.envs.answers import NOTES_USED_UP, Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken, may_try_again
-from animalcat.protocol import PROTOCOL, server_refusal, version
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
-from animalcat.wire import (
+from animalcat.wire.codec import decode, encode, word
+from animalcat.wire.protocol import PROTOCOL, server_refusal, version
+from animalcat.wire.steps import (
     observation_from_proto,
     spec_from_proto,
     spec_to_proto,

@@ -19,7 +19,7 @@ from animalcat.arena_configs.sequence import episode_arenas, merged
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.errors import AnimalcatError
 from animalcat.maps.small import described, draw_small
-from animalcat.showing import figure_html
+from animalcat.text.showing import figure_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

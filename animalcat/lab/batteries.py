@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
-from animalcat import battery_reference
-from animalcat.arena_files import battery_id
+from animalcat.arenas import battery_reference
+from animalcat.arenas.arena_files import battery_id
 from animalcat.errors import AnimalcatError
-from animalcat.showing import line_html, stacked_html, table_html
+from animalcat.text.showing import line_html, stacked_html, table_html
 from animalcat.values import Battery, Instance
 
 if TYPE_CHECKING:

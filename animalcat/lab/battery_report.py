@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
-from animalcat.files import write_whole
 from animalcat.lab.received import Tell, battery_of, told
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
+from animalcat.machine.files import write_whole
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import layout_on
@@ -24,7 +24,7 @@ from animalcat.service.reporting.battery_report import (
     summary,
 )
 from animalcat.service.reporting.page import html_page
-from animalcat.showing import line_html, stacked_html, table_html
+from animalcat.text.showing import line_html, stacked_html, table_html
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from animalcat.errors import AnimalcatError
 from animalcat.lab.agents import GivenAgent
 from animalcat.lab.progress import Progress
 from animalcat.lab.result import Result
-from animalcat.showing import line_html, stacked_html
+from animalcat.text.showing import line_html, stacked_html
 from animalcat.values import Campaign
 
 if TYPE_CHECKING:

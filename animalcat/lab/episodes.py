@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from animalcat.errors import AnimalcatError
-from animalcat.showing import line_html, stacked_html, table_html, table_text
+from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 from animalcat.values import Episode, RecordedStep
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class LabEpisode(Episode):
         from animalcat.envs.types import PHYSICS_STEP
         from animalcat.service.recording.film import film
         from animalcat.service.recording.video import write_video
-        from animalcat.wire import spec_from_proto
+        from animalcat.wire.steps import spec_from_proto
 
         recording = self.recording()
         if not recording.steps:

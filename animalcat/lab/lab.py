@@ -21,7 +21,6 @@ from animalcat.client.async_client import (
     aconnect,
 )
 from animalcat.client.connection import PrivateLoop
-from animalcat.compiling import LAYOUTS, SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import differences, in_words
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
@@ -31,6 +30,7 @@ from animalcat.lab.campaigns import CampaignResult, named, play
 from animalcat.lab.progress import Progress
 from animalcat.lab.result import Result, ResultList
 from animalcat.layouts.adaptive.plan import preset_options
+from animalcat.machine.compiling import LAYOUTS, SIMULATOR, while_compiling
 from animalcat.values import Session
 from animalcat.values.options import CampaignOptions, SessionOptions, described
 
@@ -559,7 +559,7 @@ def reach_private(
     home: Path, builds: tuple[Path, ...], plugins: tuple[str, ...], stack: ExitStack
 ) -> PendingConnection:
     """Connect to the server of a data directory, which is started if there is none."""
-    from animalcat.installing import needing
+    from animalcat.extending.installing import needing
 
     with needing("animalcat.local", "server"):
         from animalcat.service.host.private import server_for, shown_to_own

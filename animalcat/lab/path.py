@@ -12,7 +12,7 @@ from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas, merged
 from animalcat.maps.small import draw_small
 from animalcat.service.recording import Recording
-from animalcat.showing import figure_html
+from animalcat.text.showing import figure_html
 
 _MOST: Final = 400
 """Points of a path that are drawn at most."""

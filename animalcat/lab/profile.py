@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from animalcat.showing import line_html, stacked_html, table_html, table_text
+from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 from animalcat.values import Verdict, verdict_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, Final, Self
 
-from animalcat.showing import line_html, stacked_html, table_html
+from animalcat.text.showing import line_html, stacked_html, table_html
 from animalcat.values import Session, SessionEvent
 
 _UPDATE_SECONDS: Final = 0.25

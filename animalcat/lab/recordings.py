@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from animalcat import names
 from animalcat.client import Client
 from animalcat.client.connection import translated_errors
 from animalcat.errors import AnimalcatError
 from animalcat.service.recording import Recording
+from animalcat.text import names
 from animalcat.v1 import results_pb2, results_pb2_grpc
 
 

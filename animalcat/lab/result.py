@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from animalcat.errors import AnimalcatError
 from animalcat.lab.episodes import Episodes, Explanation, LabEpisode
 from animalcat.lab.profile import Profile
-from animalcat.showing import table_html, table_text
+from animalcat.text.showing import table_html, table_text
 from animalcat.values import Session, Verdict
 
 if TYPE_CHECKING:

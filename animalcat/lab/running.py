@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from animalcat.errors import AnimalcatError
 from animalcat.lab.progress import Progress
-from animalcat.showing import line_html
+from animalcat.text.showing import line_html
 from animalcat.values import Session
 
 if TYPE_CHECKING:

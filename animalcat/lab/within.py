@@ -204,7 +204,7 @@ class Within(Lab):
     def _opened(self) -> tuple[PrivateLoop, AsyncClient]:
         if self._open is not None:
             return self._open
-        from animalcat.installing import needing
+        from animalcat.extending.installing import needing
 
         with needing("animalcat.measure", "server"):
             import_module("animalcat.service.rpc.within")  # all that serves

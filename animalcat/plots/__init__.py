@@ -23,7 +23,7 @@ brings what they need. The commands are `animalcat profile plot` and, for `asses
 layout assess`.
 """
 
-from animalcat.installing import needing
+from animalcat.extending.installing import needing
 
 with needing("animalcat.plots", "learner"):
     from animalcat.plots.agents import assessors, comparison

@@ -23,7 +23,7 @@ from animalcat.plots.given import Subject, fitted_of, title_of
 from animalcat.plots.posterior import density_of, shown_range
 from animalcat.plots.readings import NodeReading, readings
 from animalcat.plots.style import INK, MAIN, PRIOR, SOFT, Canvas, Picture, canvas, embedded, plain
-from animalcat.showing import figure_html
+from animalcat.text.showing import figure_html
 
 Spot: TypeAlias = tuple[int, float]
 """Layer, counted from the left, and height within it."""

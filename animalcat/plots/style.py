@@ -16,8 +16,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from animalcat.files import write_whole
 from animalcat.layouts.model.tables import of_kind
+from animalcat.machine.files import write_whole
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

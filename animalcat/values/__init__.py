@@ -1,7 +1,7 @@
 """What client and service both speak of: the values of sessions, campaigns and what goes with them.
 
 Each stands here once: frozen, checked when it is made, stored as it is (`service.storage.records`)
-and put on the wire by one codec (`animalcat.codec`). `sessions` has what defines a session and
+and put on the wire by one codec (`animalcat.wire.codec`). `sessions` has what defines a session and
 where it stands, `campaigns` several agents on one battery, `attempts` its episodes, `decisions`
 why instances were chosen, `recordings` what was recorded, `profiles` the verdict, `batteries`
 the arenas and layouts that there are, `owners` to whom things belong, and
@@ -13,8 +13,8 @@ Where a number or a time is None it is not set. Where a newer server says a word
 does not have, clients find None.
 """
 
+from animalcat.extending.plugins import Plugin
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.plugins import Plugin
 from animalcat.values.attempts import (
     BY_DEFAULT,
     ENDS,

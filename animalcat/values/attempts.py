@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum, auto
 from typing import Final, NamedTuple
 
-from animalcat import names
 from animalcat.envs.types import EndedBy
+from animalcat.text import names
 from animalcat.values.decisions import PRACTICE, Decision
 
 MOST_TOKENS: Final = 2**63 - 1

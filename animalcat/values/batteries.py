@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from animalcat import names
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.text import names
 
 MeasuredBy: TypeAlias = Literal["placement", "playing", "caller"]
 """How a meta-feature is measured."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from animalcat import names
-from animalcat.ranges import Range, check_ranges
-from animalcat.showing import table_html
+from animalcat.text import names
+from animalcat.text.ranges import Range, check_ranges
+from animalcat.text.showing import table_html
 from animalcat.values.sessions import Session, SessionSpec
 
 MAX_TAKE = 1_000_000

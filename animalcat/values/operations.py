@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum, auto
 
-from animalcat import names
+from animalcat.text import names
 
 
 class OperationKind(StrEnum):

@@ -32,7 +32,7 @@ from typing import (
 
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.layouts.adaptive.plan import POLICIES
-from animalcat.ranges import Range, ranges_of
+from animalcat.text.ranges import Range, ranges_of
 from animalcat.values.campaigns import CampaignSpec
 from animalcat.values.sessions import SessionSpec
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.showing import line_html
+from animalcat.text.showing import line_html
 
 AgentKind: TypeAlias = Literal[
     "able", "single weakness", "single strength", "fraudster", "context", "unclear"

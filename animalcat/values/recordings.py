@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from animalcat import names
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.answers import Note
 from animalcat.envs.types import EndedBy, Observation, ObservationSpec
+from animalcat.text import names
 from animalcat.values.attempts import Outcome
 from animalcat.values.decisions import Decision
 

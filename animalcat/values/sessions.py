@@ -9,14 +9,14 @@ from datetime import datetime
 from enum import StrEnum, auto
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
-from animalcat import names
 from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import ObservationSpec
+from animalcat.extending.plugins import Plugin
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
-from animalcat.plugins import Plugin
-from animalcat.ranges import Range, check_ranges
-from animalcat.showing import line_html, table_html
+from animalcat.text import names
+from animalcat.text.ranges import Range, check_ranges
+from animalcat.text.showing import line_html, table_html
 from animalcat.values.attempts import NOTHING, Episode, Spent
 
 MAX_EPISODES: Final = 100_000

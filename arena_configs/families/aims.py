@@ -11,7 +11,7 @@ from animalcat.arena_configs.families.language import MIRROR, Claim, Control, Fa
 from animalcat.arena_configs.families.ranges import EmptyRangeError
 from animalcat.arena_configs.families.sampling import Draw
 from animalcat.arena_configs.families.scope import Scope, Value
-from animalcat.formulas import Call
+from animalcat.text.formulas import Call
 
 ALIKE: Final = 0.01
 """Share of a demand by which one that was found may differ and still be what was asked for; of a

@@ -13,7 +13,7 @@ from animalcat.arena_configs.families.language import Family, Paradigm
 from animalcat.arena_configs.families.ranges import EmptyRangeError
 from animalcat.arena_configs.families.sampling import Draw, constraints_hold, fits
 from animalcat.arena_configs.families.scope import Value
-from animalcat.formulas import names
+from animalcat.text.formulas import names
 
 MOST: Final = 5_000
 """Most combinations of demands of a paradigm, mirror images aside."""

@@ -7,10 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from animalcat import plugins
 from animalcat.arena_configs.families.language import Family
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.model import ArenaError
+from animalcat.extending import plugins
 
 
 def _shipped() -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def load_family(name: str) -> Family:
     """Load a family that comes with the project, or with another package.
 
     Args:
-        name: One of `FAMILIES`, or the name of a plugin (`animalcat.plugins`).
+        name: One of `FAMILIES`, or the name of a plugin (`animalcat.extending.plugins`).
 
     Raises:
         ArenaError: There is no such family, or its text is wrong.

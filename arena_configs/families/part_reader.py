@@ -16,7 +16,7 @@ from animalcat.arena_configs.families.ranges import (
 )
 from animalcat.arena_configs.families.scope import Formula, Place, Value
 from animalcat.arena_configs.nodes import Node
-from animalcat.formulas import Call, Expression, FormulaError, names, parse_formula
+from animalcat.text.formulas import Call, Expression, FormulaError, names, parse_formula
 
 _LARGEST: Final = 5000
 """Most parts of a formula; abs has its argument twice, so each abs in another doubles them."""

@@ -26,7 +26,7 @@ from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.loader import fields_of
 from animalcat.arena_configs.model import Arena, Item
 from animalcat.arena_configs.nodes import Node
-from animalcat.formulas import names
+from animalcat.text.formulas import names
 
 _TOP: Final = (
     "name",

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from animalcat.arena_configs.model import ArenaError, Problem
-from animalcat.formulas import Call, Expression, FormulaError, text
+from animalcat.text.formulas import Call, Expression, FormulaError, text
 
 Value: TypeAlias = float | str
 """A number, or a word such as the name of an object or of a paradigm."""

@@ -16,7 +16,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.priors import ScaledBeta
 from animalcat.layouts.model.spec import Layout
-from animalcat.processes import process_pool
+from animalcat.machine.processes import process_pool
 from benchmarks.papers.olympics import with_chance
 from benchmarks.papers.printed import printed
 from benchmarks.synthetic import op_battery, synthetic_agents, with_tasks

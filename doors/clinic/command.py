@@ -13,7 +13,7 @@ from animalcat.cli.shared.outcome_options import PassMarks, Seed
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson
-from animalcat.files import write_whole
+from animalcat.machine.files import write_whole
 
 if TYPE_CHECKING:
     from animalcat.doors.clinic.answers import Columns, Responses

@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
     try:
         module = import_module(f"animalcat.doors.inspect.{_HOME.get(name, 'stopping')}")
     except ImportError as error:
-        from animalcat.installing import missing
+        from animalcat.extending.installing import missing
 
         raise missing(f"animalcat.doors.inspect.{name}", error, "inspect") from error
     value = globals()[name] = getattr(module, name)

@@ -51,9 +51,9 @@ from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
 from animalcat.lab.lab import Lab, connect
 from animalcat.layouts.adaptive.plan import preset_options
-from animalcat.protocol import version
 from animalcat.service.host.private import server_for
 from animalcat.values import Episode, EpisodeHeader, Outcome, Session
+from animalcat.wire.protocol import version
 
 TRIAL: Final = f"{KEY}_trial"
 """The key under which a sample's metadata says which attempt it is."""

@@ -13,7 +13,7 @@ from animalcat.cli.shared.remote import Data, Server, SessionArgument, client_fo
 from animalcat.client import Client
 from animalcat.doors.inspect.session_log import Form, inspect_log
 from animalcat.errors import AnimalcatError
-from animalcat.files import write_whole
+from animalcat.machine.files import write_whole
 from animalcat.values import Episode, RecordedStep
 
 

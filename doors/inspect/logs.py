@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
-from animalcat.installing import missing
+from animalcat.extending.installing import missing
 
 KEY: Final = "animalcat"
 """The key of what we write into the metadata of a task, of a sample and of a log."""

@@ -27,7 +27,7 @@ from animalcat.layouts.model.frames import NAME, PARADIGM, instances_in
 from animalcat.layouts.model.instances import left_out
 from animalcat.layouts.model.nodes import Bernoulli, Binomial
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
-from animalcat.ranges import Range, check_ranges
+from animalcat.text.ranges import Range, check_ranges
 
 Demands: TypeAlias = (
     Sequence[str] | Mapping[str, str] | str | Path | Callable[[Any], Mapping[str, Any]] | None

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from animalcat.installing import install
+from animalcat.extending.installing import install
 from animalcat.outcomes import COLUMNS, feature_units, read_outcomes
 from animalcat.values import Session
 

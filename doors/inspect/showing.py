@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from animalcat.cli.shared.output import fail, insist_no_terminal, print_json, status, wrote
 from animalcat.cli.shared.tables import print_profile
-from animalcat.files import write_whole
-from animalcat.installing import missing
+from animalcat.extending.installing import missing
+from animalcat.machine.files import write_whole
 
 if TYPE_CHECKING:
     from animalcat.plots.results import Results

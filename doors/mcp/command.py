@@ -12,7 +12,7 @@ from animalcat.client import connect
 from animalcat.client.remote_episodes import RemoteEpisodes
 from animalcat.doors.speech import Tongue
 from animalcat.errors import AnimalcatError
-from animalcat.installing import install
+from animalcat.extending.installing import install
 
 HOST: Final = "127.0.0.1"
 

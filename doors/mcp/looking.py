@@ -14,7 +14,7 @@ from mcp_types import ToolAnnotations
 
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
-from animalcat.protocol import version
+from animalcat.wire.protocol import version
 
 MOST: Final = 100
 """The most rows that a list tells."""

@@ -21,7 +21,7 @@ from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import AnswerKind, Note
 from animalcat.errors import AnimalcatError
-from animalcat.protocol import version
+from animalcat.wire.protocol import version
 
 Result: TypeAlias = list[Any]
 """What a tool returns: a text, and a picture if there is one."""

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import typer
 
-from animalcat import names
 from animalcat.cli.episode.export import Asked
 from animalcat.cli.shared.output import print_json, status
 from animalcat.doors.minari.minari_data import minari_folder, save_minari
 from animalcat.service.recording import RecordingError
+from animalcat.text import names
 
 
 def export(asked: Asked) -> None:

@@ -27,11 +27,11 @@ from animalcat.envs.spaces import (
     to_gym,
 )
 from animalcat.envs.types import EndedBy, Observation, ObservationSpec
-from animalcat.installing import install
+from animalcat.extending.installing import install
 from animalcat.service.recording.reader import Recording, RecordingError
 from animalcat.service.recording.verify import other_looks, played_again
 from animalcat.v1 import types_pb2
-from animalcat.wire import ended_by_from_proto, observation_from_proto, spec_from_proto
+from animalcat.wire.steps import ended_by_from_proto, observation_from_proto, spec_from_proto
 
 _ROOT: Final = "MINARI_DATASETS_PATH"
 

@@ -16,7 +16,7 @@ from animalcat.apart.process import how_ended
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail
 from animalcat.client import Client
 from animalcat.client.credentials import CA, TOKEN, is_local
-from animalcat.networks import VARIABLE
+from animalcat.machine.networks import VARIABLE
 from animalcat.values import Session
 
 _CLOSE_SECONDS: Final = 15.0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from animalcat.doors.ray.hosts import Node, look
-from animalcat.installing import install
+from animalcat.extending.installing import install
 from animalcat.service.session.workers import EngineError
 from animalcat.service.versions import changed_versions
 

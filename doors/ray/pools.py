@@ -22,7 +22,7 @@ from animalcat.envs.worker_client import CLOSE_SECONDS, Worker, WorkerFault
 from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest, FitResult
 from animalcat.layouts.inference.fitter import FitterStatus
 from animalcat.layouts.model.spec import Layout
-from animalcat.networks import parse_networks, within
+from animalcat.machine.networks import parse_networks, within
 from animalcat.service.host.settings import Settings
 from animalcat.service.session.direct import UNIX
 from animalcat.service.session.room import Room

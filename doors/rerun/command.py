@@ -8,7 +8,6 @@ from typing import Any
 
 import typer
 
-from animalcat import names
 from animalcat.cli.episode.export import Asked
 from animalcat.cli.episode.sources import Source
 from animalcat.cli.shared.output import FAILED, complain, fail, print_json
@@ -16,7 +15,8 @@ from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import client_for
 from animalcat.doors.rerun import rerun_file
 from animalcat.errors import AnimalcatError
-from animalcat.files import write_whole
+from animalcat.machine.files import write_whole
+from animalcat.text import names
 
 
 def export(asked: Asked) -> None:

@@ -20,7 +20,7 @@ from animalcat.doors.rerun.scene import (
     ray_ends,
     turned,
 )
-from animalcat.installing import install
+from animalcat.extending.installing import install
 from animalcat.service.recording.about import (
     AGENT_COLOUR,
     asked_for,

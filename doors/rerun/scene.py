@@ -23,7 +23,7 @@ from animalcat.service.recording.about import NOTABLE, colour_of
 from animalcat.service.recording.reader import Recording, RecordingError
 from animalcat.service.recording.verify import seen_again
 from animalcat.v1 import results_pb2
-from animalcat.wire import ended_by_from_proto, spec_from_proto
+from animalcat.wire.steps import ended_by_from_proto, spec_from_proto
 
 Point: TypeAlias = tuple[float, float, float]
 Quaternion: TypeAlias = tuple[float, float, float, float]

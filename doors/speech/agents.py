@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 from animalcat.doors.speech.estimate import most_tokens
 from animalcat.doors.speech.tongue import Tongue
-from animalcat.installing import install
+from animalcat.extending.installing import install
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import Agent

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from animalcat.ranges import Range, check_ranges
+from animalcat.text.ranges import Range, check_ranges
 
 Form: TypeAlias = Literal["tools", "script", "frames"]
 """How a speaker answers: by calls of tools, by a script of several deeds, or by names of actions

@@ -30,11 +30,11 @@ from animalcat.doors.study.participant import (
 )
 from animalcat.doors.study.store import PARTICIPANTS, StudyStore, read_events
 from animalcat.errors import AnimalcatError
-from animalcat.files import write_whole
+from animalcat.machine.files import write_whole
 from animalcat.outcomes import COLUMNS as OUTCOME_COLUMNS
 from animalcat.outcomes import outcomes_frame, read_outcomes, write_outcomes
-from animalcat.protocol import version
 from animalcat.service.storage.artefacts import RECORDINGS
+from animalcat.wire.protocol import version
 
 DATA: Final = "data"
 DESCRIPTION: Final = "dataset_description.json"

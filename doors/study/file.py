@@ -23,8 +23,8 @@ from pydantic import (
     model_validator,
 )
 
-from animalcat import names
 from animalcat.doors.study.words import WORDS
+from animalcat.text import names
 from animalcat.values.options import SessionOptions, given
 
 HELP: Final = "docs/studies.md says what stands in the file"

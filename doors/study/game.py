@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from animalcat import names
 from animalcat.arena_configs.builds import NEWEST, Build
 from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.loader import load_text
@@ -32,8 +31,9 @@ from animalcat.envs.types import (
 from animalcat.service.recording import EpisodeRecorder
 from animalcat.service.storage.artefacts import recording_path
 from animalcat.service.versions import versions
+from animalcat.text import names
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import spec_to_proto
+from animalcat.wire.steps import spec_to_proto
 
 AGENT: Final = "person"
 BACKEND: Final = "sim"

@@ -15,7 +15,6 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from animalcat import names
 from animalcat.arena_configs.loader import load_text
 from animalcat.doors.study.game import ACTIONS_PER_SECOND, Game
 from animalcat.doors.study.realtime import Frame, Screen, play, with_screen
@@ -23,6 +22,7 @@ from animalcat.doors.study.shows import GameShow
 from animalcat.service.storage.artefacts import PERSONS
 from animalcat.service.web.site import Part, Site, not_found
 from animalcat.service.web.stage import Show, Stage
+from animalcat.text import names
 
 log = logging.getLogger(__name__)
 

@@ -44,9 +44,9 @@ from animalcat.doors.study.store import StudyError, StudyStore, Tombstone
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import PHYSICS_STEP, Observation
 from animalcat.errors import AnimalcatError
-from animalcat.protocol import version
 from animalcat.v1 import gateway_pb2
 from animalcat.values import Episode, Outcome
+from animalcat.wire.protocol import version
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from animalcat.codec import decode, put
 from animalcat.doors.study.file import Measured, Study
 from animalcat.doors.study.participant import (
     Agreed,
@@ -42,6 +41,7 @@ from animalcat.service.measuring.measurement import Measurement
 from animalcat.v1 import sessions_pb2
 from animalcat.values import SessionSpec
 from animalcat.values.options import SessionOptions, given
+from animalcat.wire.codec import decode, put
 
 WORDS_A_MINUTE: Final = 200.0
 """How fast texts are read."""

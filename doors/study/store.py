@@ -43,7 +43,7 @@ from animalcat.doors.study.participant import (
     assign,
     replayed,
 )
-from animalcat.files import sync_folder
+from animalcat.machine.files import sync_folder
 from animalcat.service.access.private_files import private_folder, write_private
 
 STUDIES: Final = "studies"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
-from animalcat.ranges import Range, check_ranges
+from animalcat.text.ranges import Range, check_ranges
 
 if TYPE_CHECKING:
     from animalcat.envs.answers import Answer

@@ -9,14 +9,14 @@ from inspect import iscoroutinefunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from animalcat import plugins
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
 from animalcat.envs.agents.limits import AgentLoadError, Reference, limited, read_reference
 from animalcat.envs.agents.limits.limited import SwitchedAgent
 from animalcat.envs.agents.limits.reference import forms
 from animalcat.envs.agents.simple import ForwardAgent, RandomAgent
 from animalcat.errors import AnimalcatError
-from animalcat.installing import install
+from animalcat.extending import plugins
+from animalcat.extending.installing import install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -24,11 +24,11 @@ from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
 import animalcat
-from animalcat import plugins
 from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of, folded
 from animalcat.envs.agents.limits.reference import DoorAgent, Reference
-from animalcat.folders import cache_folder
-from animalcat.protocol import version
+from animalcat.extending import plugins
+from animalcat.machine.folders import cache_folder
+from animalcat.wire.protocol import version
 
 PASSED_ON: Final = "ANIMALCAT_AGENT_"
 """Beginning of the variables by which a person tells an agent something; all of them are kept."""

@@ -26,7 +26,7 @@ from animalcat.layouts.watching.strata import (
     known_stratifications,
     stratifications,
 )
-from animalcat.showing import table_html
+from animalcat.text.showing import table_html
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from animalcat.ranges import Range, check_ranges
+from animalcat.text.ranges import Range, check_ranges
 
 Name: TypeAlias = Literal[
     "variance", "information", "threshold", "stratified", "random", "listed", "plugin"
@@ -81,7 +81,7 @@ class Policy:
             "variance" and "information".
         enough: An instance of the battery tells enough if it tells this share of what the best
             offer would.
-        plugin: Under "plugin", its name (`animalcat.plugins`).
+        plugin: Under "plugin", its name (`animalcat.extending.plugins`).
         pairs: Whether an arena and its controls are played one after the other, in an order that is
             drawn.
         aim: Success rate at which what is chosen for what it tells aims; 0 for whatever tells most.

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat import plugins
+from animalcat.extending import plugins
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
@@ -123,7 +123,7 @@ class PluginSelector:
         """Make it.
 
         Args:
-            name: Name of the plugin (`animalcat.plugins`), which is called without arguments.
+            name: Name of the plugin (`animalcat.extending.plugins`), called without arguments.
 
         Raises:
             ValueError: It cannot be loaded or made, or is no selector; the message says why.

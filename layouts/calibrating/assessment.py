@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from animalcat.installing import install
+from animalcat.extending.installing import install
 from animalcat.layouts.calibrating.calibrate import (
     calibrated_layout,
     population_model,

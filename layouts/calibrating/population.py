@@ -23,13 +23,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.formulas import Call, Expression
 from animalcat.layouts.inference.fit import MAX_RHAT, MIN_ESS
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.calibration import TAUGHT
 from animalcat.layouts.model.likelihood import LEAST
 from animalcat.layouts.model.links import SURE, LogisticMargin
 from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.text.formulas import Call, Expression
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

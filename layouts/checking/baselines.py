@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from animalcat.installing import install
+from animalcat.extending.installing import install
 from animalcat.layouts.checking.predict import Assessor, FittedAssessor
 from animalcat.layouts.model.instances import Instances
 

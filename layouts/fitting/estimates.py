@@ -23,7 +23,7 @@ from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.spec import Layout, SpecificationError
 from animalcat.layouts.model.units import NOT_KNOWN
 from animalcat.layouts.reporting.profile import Profile, learnt
-from animalcat.showing import line_html, stacked_html, table_html, table_text
+from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,10 +17,10 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.formulas import Call, Expression, add
 from animalcat.layouts.model.expressions import FOLDS, ONE_ARGUMENT, Range, bounds
 from animalcat.layouts.model.links import LogisticMargin
 from animalcat.layouts.model.spec import Beta, Layout
+from animalcat.text.formulas import Call, Expression, add
 
 Code: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]

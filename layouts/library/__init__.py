@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import yaml
 
-from animalcat import plugins
+from animalcat.extending import plugins
 from animalcat.layouts.model.codec import SpecificationError, as_mapping, as_names, check_choices
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.model.tables import of_kind
@@ -60,9 +60,9 @@ def load_layout(source: LayoutSource, variant: str = "") -> Layout:
     """Load a shipped layout, one of another package, or one of your own.
 
     Args:
-        source: One of `LAYOUTS`, the name of a plugin (`animalcat.plugins`), a YAML file of the
-            same form (its name ends in .yaml or .yml), the text of one, or what such a text says as
-            a dict; or what `Client.get_layout` returns. A layout is returned as it is.
+        source: One of `LAYOUTS`, the name of a plugin (`animalcat.extending.plugins`), a YAML file
+            of the same form (its name ends in .yaml or .yml), the text of one, or what such a text
+            says as a dict; or what `Client.get_layout` returns. A layout is returned as it is.
         variant: Name of a variant; empty for the default.
 
     Raises:

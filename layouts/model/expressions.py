@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from animalcat.formulas import Call, Expression, FormulaError, Function, text
+from animalcat.text.formulas import Call, Expression, FormulaError, Function, text
 
 Range: TypeAlias = tuple[float, float]
 """Least and largest value; ends may be infinite."""

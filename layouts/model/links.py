@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from animalcat.formulas import (
+from animalcat.layouts.model.expressions import ONE, Range, bounds, hull, unit_of
+from animalcat.text.formulas import (
     Call,
     Expression,
     FormulaError,
@@ -22,7 +23,6 @@ from animalcat.formulas import (
     parse_formula,
     power,
 )
-from animalcat.layouts.model.expressions import ONE, Range, bounds, hull, unit_of
 
 _MOST_EASINESS: Final = 20.0
 """Largest size of an easiness in logits; beyond it a probability would round to 0 or 1."""

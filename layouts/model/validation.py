@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import cast
 
-from animalcat.formulas import FormulaError
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.expressions import ONE, Range
 from animalcat.layouts.model.links import Gate, LogisticMargin, NoiseMixture
 from animalcat.layouts.model.nodes import GAP, Beta, Binomial, Derived, Feature, Latent, OutcomeNode
+from animalcat.text.formulas import FormulaError
 
 
 def ordered(derived: Iterable[Derived]) -> tuple[Derived, ...]:

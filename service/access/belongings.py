@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from animalcat import names
 from animalcat.service.access.callers import Role, present
 from animalcat.service.errors import ServiceError
 from animalcat.service.operations import Operations
 from animalcat.service.storage.listing import WhoseFilter
 from animalcat.service.storage.sql import SqlStore
+from animalcat.text import names
 
 
 class Belongings:

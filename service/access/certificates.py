@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from animalcat.installing import install
+from animalcat.extending.installing import install
 from animalcat.service.access.private_files import private_folder, write_private
 from animalcat.service.access.tokens import FOLDER
 

@@ -15,7 +15,6 @@ from typing import Any, Final, Protocol
 import grpc
 from google.protobuf.message import DecodeError
 
-from animalcat import names
 from animalcat.service import calls
 from animalcat.service.access.audit import Audit
 from animalcat.service.access.callers import MACHINE, Caller, Role, present
@@ -29,6 +28,7 @@ from animalcat.service.errors import KINDS, Code, DeniedError, ServiceError, pub
 from animalcat.service.logs import tell
 from animalcat.service.session.notes import Purse
 from animalcat.service.storage.owners import COMMON
+from animalcat.text import names
 from animalcat.v1 import sessions_pb2
 from animalcat.values import Session
 

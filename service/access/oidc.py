@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 import jwt
 
-from animalcat import names
-from animalcat.networks import is_loopback
+from animalcat.machine.networks import is_loopback
 from animalcat.service.access.callers import Caller, Role
 from animalcat.service.errors import Code, ServiceError
+from animalcat.text import names
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import os
 import secrets
 from pathlib import Path
 
-from animalcat.files import replace_file
+from animalcat.machine.files import replace_file
 
 
 def private_folder(folder: Path) -> None:

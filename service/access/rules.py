@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
-from animalcat import names
 from animalcat.service.access.callers import Role
 from animalcat.service.errors import Code
+from animalcat.text import names
 
 
 class Reach(Enum):

@@ -19,7 +19,6 @@ from typing import Final, TypeAlias
 
 from pydantic import TypeAdapter
 
-from animalcat import names
 from animalcat.service.access.callers import Caller, Role
 from animalcat.service.access.private_files import (
     keep_owner,
@@ -27,6 +26,7 @@ from animalcat.service.access.private_files import (
     private_folder,
     write_private,
 )
+from animalcat.text import names
 
 PREFIX: Final = "acat"
 """What every token begins with, so that it is recognised where it was left by mistake."""

@@ -32,7 +32,7 @@ from animalcat.arena_configs.nodes import text_of
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.sequence import episode_arenas, episodes
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.arena_files import battery_files
+from animalcat.arenas.arena_files import battery_files
 from animalcat.service.batteries.columns import InstanceColumns, read_head
 from animalcat.service.batteries.drafts import (
     Draft,

@@ -14,8 +14,8 @@ from typing import Final
 
 import animalcat
 from animalcat.arena_configs.batteries import Recipe
-from animalcat.folders import cache_folder
-from animalcat.kept import prune_folders, size_limit
+from animalcat.machine.folders import cache_folder
+from animalcat.machine.kept import prune_folders, size_limit
 from animalcat.service.batteries.columns import read_head
 from animalcat.service.batteries.readings import code_digest, digest_of
 from animalcat.service.batteries.writing import TABLE, TABLE_VERSION, into_place

@@ -12,7 +12,6 @@ from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 
-from animalcat import names
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.model.tables import TableError, read_sheet
@@ -24,6 +23,7 @@ from animalcat.service.batteries.estimate import Tick, with_estimate
 from animalcat.service.batteries.feature_table import CHOICES, INSTANCE, is_feature_name
 from animalcat.service.batteries.naming import KIND, LINK, paradigm_of
 from animalcat.service.batteries.writing import write_battery
+from animalcat.text import names
 
 MOST_NAME: Final = 500
 """Most characters of an instance's name."""

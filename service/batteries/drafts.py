@@ -21,7 +21,7 @@ from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.placement import Placement, fix, place
 from animalcat.arena_configs.sequence import episode_arenas, pass_mark
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.processes import process_pool
+from animalcat.machine.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
 from animalcat.service.batteries.naming import ControlLink, TaskKind, some
 from animalcat.service.batteries.packed import Packed

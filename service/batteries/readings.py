@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import animalcat
 from animalcat.arena_configs.features import FEATURES
-from animalcat.kept import KeptTexts
+from animalcat.machine.kept import KeptTexts
 from animalcat.service.batteries.validity import PlannerVerdict
 
 SHIPPED: Final = "service/batteries/shipped"

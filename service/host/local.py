@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from animalcat.folders import SERVER_FOLDER, SOCKET, sockets_folder
+from animalcat.machine.folders import SERVER_FOLDER, SOCKET, sockets_folder
 
 LONGEST: Final = 84
 """Most characters of the folder, as systems take about 104 for the path of a socket in it."""

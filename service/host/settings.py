@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from animalcat.envs.patience import Patience
-from animalcat.networks import is_loopback, parse_networks
+from animalcat.machine.networks import is_loopback, parse_networks
 from animalcat.service.host.configuration import (
     CONFIG,
     PREFIX,

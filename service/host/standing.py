@@ -10,7 +10,6 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
-from animalcat.protocol import version
 from animalcat.service.access.tokens import Tokens
 from animalcat.service.host.readiness import Readiness
 from animalcat.service.host.serving import Expiry, expiries_of_tokens
@@ -18,6 +17,7 @@ from animalcat.service.host.settings import Settings
 from animalcat.service.memory import Memory
 from animalcat.service.session.disk import disk_bytes
 from animalcat.values import ServerStanding
+from animalcat.wire.protocol import version
 
 log = logging.getLogger(__name__)
 

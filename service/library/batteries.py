@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from animalcat import names, plugins
 from animalcat.arena_configs.batteries import (
     RECIPES,
     Recipe,
@@ -21,6 +20,7 @@ from animalcat.arena_configs.batteries import (
 from animalcat.arena_configs.batteries.reader import MOST
 from animalcat.arena_configs.families import FAMILIES, is_family
 from animalcat.arena_configs.model import ArenaError
+from animalcat.extending import plugins
 from animalcat.service.batteries.battery import (
     BATTERIES,
     ArenaFile,
@@ -44,6 +44,7 @@ from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.listing import Listing, Page, WhoseFilter
 from animalcat.service.storage.sql import SqlStore
+from animalcat.text import names
 
 FAMILY_SIZE: Final = 450
 """Number of instances of a battery that is built because a session names its family."""
@@ -341,7 +342,7 @@ def name_to_build(source: BatterySource, name: str, size: int | None, seed: int 
 
     Raises:
         ServiceError: It is the name of another battery that comes with the project.
-        animalcat.names.BadNameError: It is no name.
+        animalcat.text.names.BadNameError: It is no name.
     """
     parts = [source.name]
     if size not in (None, source.size):
@@ -363,7 +364,7 @@ def check_name(battery: str, source: str = "", other: str = "") -> str:
 
     Raises:
         ServiceError: It is the name of another battery that comes with the project.
-        animalcat.names.BadNameError: It is no name.
+        animalcat.text.names.BadNameError: It is no name.
     """
     names.check_component(battery, "battery")
     if battery in SHIPPED and source != battery:

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 import yaml
 
-from animalcat import plugins
+from animalcat.extending import plugins
 from animalcat.layouts.explaining.wording import for_informed
 from animalcat.layouts.library import (
     LAYOUTS,

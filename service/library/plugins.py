@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from animalcat import plugins
 from animalcat.arena_configs.families import FAMILIES
 from animalcat.envs.backends import is_plugin as is_backend_plugin
+from animalcat.extending import plugins
+from animalcat.extending.plugins import Kind, Plugin, PluginNotAllowedError
 from animalcat.layouts.library import LAYOUTS
-from animalcat.plugins import Kind, Plugin, PluginNotAllowedError
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.values import SessionSpec

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from animalcat.files import replace_file
 from animalcat.layouts.adaptive.learner import Data, Floats, Learner
 from animalcat.layouts.inference.certificate import Certificate, certify
 from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest, FitResult
@@ -20,6 +19,7 @@ from animalcat.layouts.inference.fitter import Fits
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
+from animalcat.machine.files import replace_file
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, OneAtATime, is_checkpoint
 from animalcat.service.memory import PAUSES, SpareMemory

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from animalcat import names
 from animalcat.arena_configs.instance import Instance
 from animalcat.envs.types import PHYSICS_STEP, EndedBy
 from animalcat.layouts.adaptive.learner import Learner
@@ -21,6 +20,7 @@ from animalcat.service.storage.artefacts import Artefacts, ArtefactsError
 from animalcat.service.storage.errors import readable
 from animalcat.service.storage.listing import EpisodeFilter
 from animalcat.service.storage.sql import SqlStore
+from animalcat.text import names
 from animalcat.values import Episode, Session
 
 log = logging.getLogger(__name__)

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from animalcat.files import replace_file
 from animalcat.layouts.explaining.session import Standing
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote
+from animalcat.machine.files import replace_file
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.storage.artefacts import Artefacts, ArtefactsError
 from animalcat.service.storage.records import SPEC

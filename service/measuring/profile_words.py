@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from animalcat.layouts.model.units import NOT_KNOWN
-from animalcat.words import CONTRADICTED, NOT_CERTIFIED
+from animalcat.wire.words import CONTRADICTED, NOT_CERTIFIED
 
 STATUS_MEANS: Final = {
     "measuring": "its target is not reached yet.",

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
-from animalcat import names
 from animalcat.arena_configs.features import FEATURES
 from animalcat.envs.agents.fingerprint import in_words
 from animalcat.envs.types import CameraSpec
+from animalcat.extending.plugins import in_words as plugins_in_words
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.adaptive.stopping import StopVerdict as Stop
@@ -29,7 +29,6 @@ from animalcat.layouts.explaining.wording import ARENAS, ITEMS
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
-from animalcat.plugins import in_words as plugins_in_words
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import arena_identity
 from animalcat.service.batteries.naming import link_of, task_of, variant_of
@@ -48,6 +47,7 @@ from animalcat.service.measuring.voids import (
 )
 from animalcat.service.model import StoredCertificate
 from animalcat.service.versions import LOOKS, MOTION
+from animalcat.text import names
 from animalcat.values import (
     NOTHING,
     PRACTICE,
@@ -60,7 +60,7 @@ from animalcat.values import (
     SessionState,
     Spent,
 )
-from animalcat.words import CONTRADICTED, NOT_CERTIFIED, NOT_CONFINED
+from animalcat.wire.words import CONTRADICTED, NOT_CERTIFIED, NOT_CONFINED
 
 OBSERVED: Final = {
     "return_share": "return",

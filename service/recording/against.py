@@ -17,7 +17,7 @@ from animalcat.envs.types import PHYSICS_STEP, EndedBy, Step
 from animalcat.service.recording.about import NOTABLE
 from animalcat.service.recording.reader import Recording, RecordingError
 from animalcat.service.recording.verify import SIMULATOR, Make, load_arena, played_again
-from animalcat.wire import ended_by_from_proto, spec_from_proto
+from animalcat.wire.steps import ended_by_from_proto, spec_from_proto
 
 NEAR: Final = 0.01
 """Metres within which two places are the same to a reader."""

@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 
 from mcap.opcode import Opcode
 
-from animalcat.codec import encode
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Step
 from animalcat.service.recording.channels import NANOSECONDS_PER_PHYSICS_STEP, Channel, log_time
 from animalcat.service.recording.live import LiveFile
 from animalcat.v1 import results_pb2
-from animalcat.wire import ended_by_to_proto, observation_to_proto
+from animalcat.wire.codec import encode
+from animalcat.wire.steps import ended_by_to_proto, observation_to_proto
 
 OPCODE: Final = int(Opcode.MESSAGE)
 """First byte of an mcap message."""

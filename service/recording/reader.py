@@ -17,10 +17,10 @@ from mcap.records import Channel as ChannelRecord
 from mcap.records import Chunk, McapRecord, Message
 from mcap.stream_reader import StreamReader, breakup_chunk
 
-from animalcat.protocol import PROTOCOL, version
 from animalcat.service.recording.channels import Channel
 from animalcat.service.recording.sums import MAGIC, DamageError, check_sums
 from animalcat.v1 import results_pb2
+from animalcat.wire.protocol import PROTOCOL, version
 
 _RECORD: Final = struct.Struct("<BQ")
 _VARINT: Final = 0

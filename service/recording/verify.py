@@ -16,7 +16,6 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.sequence import merged
-from animalcat.codec import decode
 from animalcat.envs.backends import make_environment
 from animalcat.envs.places import can_watch, watchable
 from animalcat.envs.replay import replay
@@ -31,7 +30,8 @@ from animalcat.service.recording.difference import (
 from animalcat.service.recording.reader import Recording
 from animalcat.service.versions import LOOKS, MOTION, ChangedVersion, changed_versions, versions
 from animalcat.v1 import results_pb2
-from animalcat.wire import ended_by_from_proto, spec_from_proto
+from animalcat.wire.codec import decode
+from animalcat.wire.steps import ended_by_from_proto, spec_from_proto
 
 Make = Callable[[str, ObservationSpec], Environment]
 """Makes an environment from the name of a backend and an observation spec."""

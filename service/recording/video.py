@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import GifImagePlugin, Image
 
-from animalcat.files import whole_file
-from animalcat.installing import install
+from animalcat.extending.installing import install
+from animalcat.machine.files import whole_file
 from animalcat.service.recording.pixels import to_yuv420
 
 Pixels: TypeAlias = npt.NDArray[np.uint8]

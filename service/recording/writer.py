@@ -14,8 +14,7 @@ from mcap.writer import Writer
 
 from animalcat.envs.answers import Note
 from animalcat.envs.types import EndedBy, Step
-from animalcat.files import replace_file
-from animalcat.protocol import PROTOCOL
+from animalcat.machine.files import replace_file
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted
 from animalcat.service.recording.encoding import OPCODE, StepWriter, message
@@ -23,7 +22,8 @@ from animalcat.service.recording.live import LiveFile
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode, whole_length
 from animalcat.service.storage.artefacts import ASIDE
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import ended_by_to_proto
+from animalcat.wire.protocol import PROTOCOL
+from animalcat.wire.steps import ended_by_to_proto
 
 log = logging.getLogger(__name__)
 

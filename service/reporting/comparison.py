@@ -22,7 +22,7 @@ from animalcat.layouts.explaining.wording import Scale, few_of, plain_scale, sca
 from animalcat.layouts.fitting.estimates import profile_scales
 from animalcat.plots.agents import compared_nodes
 from animalcat.service.reporting.session_report import observation_words, played_on
-from animalcat.showing import line_html, stacked_html, table_html, table_text
+from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,6 @@ from urllib.parse import unquote
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from animalcat import names
-from animalcat.codec import encode
 from animalcat.service import calls
 from animalcat.service.access.audit import Audit
 from animalcat.service.access.gate import Gate
@@ -21,8 +19,10 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.audit import AuditFilter, AuditLog
+from animalcat.text import names
 from animalcat.v1 import access_pb2, access_pb2_grpc
 from animalcat.values import Ownership
+from animalcat.wire.codec import encode
 
 
 class AccessCalls(access_pb2_grpc.AccessServicer):

@@ -16,11 +16,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import grpc
 
-from animalcat import names
-from animalcat.codec import decode, encode
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import EndedBy, Step
-from animalcat.protocol import PROTOCOL, version
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.session.link import (
     AgentLeftError,
@@ -32,9 +29,12 @@ from animalcat.service.session.link import (
 )
 from animalcat.service.session.notes import NoteRoom
 from animalcat.service.session.turns import AnswerReader, FrameError, Trust
+from animalcat.text import names
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.values import ENDS, Cause, Session, cause_of
-from animalcat.wire import observation_to_proto, spec_to_proto
+from animalcat.wire.codec import decode, encode
+from animalcat.wire.protocol import PROTOCOL, version
+from animalcat.wire.steps import observation_to_proto, spec_to_proto
 
 Stream: TypeAlias = grpc.aio.ServicerContext[
     gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse

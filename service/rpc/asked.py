@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from animalcat import names
-from animalcat.codec import WireError, decode, word
 from animalcat.service.errors import Code, ServiceError
+from animalcat.text import names
 from animalcat.v1 import sessions_pb2
 from animalcat.values import SessionSpec, SessionState
+from animalcat.wire.codec import WireError, decode, word
 
 MAX_REQUEST_ID: Final = 200
 """Most characters of a request id."""
@@ -22,7 +22,7 @@ def asked_spec(message: sessions_pb2.SessionSpec) -> SessionSpec:
 
     Raises:
         ServiceError: A value is out of its range; the message says which, and what is allowed.
-        animalcat.names.BadNameError: The battery's name cannot be parsed.
+        animalcat.text.names.BadNameError: The battery's name cannot be parsed.
     """
     names.check_label(message.agent, "agent")
     names.parse_battery(message.battery)

@@ -11,13 +11,13 @@ from weakref import ref
 
 import grpc
 
-from animalcat import names, plugins, values
+from animalcat import values
 from animalcat.arena_configs.batteries import RECIPES, RecipeFiles, full_size, shipped_recipe
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.nodes import text_of
-from animalcat.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES
-from animalcat.codec import encode
+from animalcat.arenas.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES
+from animalcat.extending import plugins
 from animalcat.service.access.belongings import wanted
 from animalcat.service.access.callers import present
 from animalcat.service.access.gate import Gate
@@ -45,8 +45,10 @@ from animalcat.service.rpc.asked import checked_id
 from animalcat.service.rpc.paging import paged, stored
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
+from animalcat.text import names
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import Feature, OperationKind
+from animalcat.wire.codec import encode
 
 MOST_MANIFESTS = 8
 """Most manifests of batteries that are kept."""

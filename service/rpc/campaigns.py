@@ -9,8 +9,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from animalcat import names
-from animalcat.codec import WireError, decode, encode
 from animalcat.layouts.adaptive.campaign import common_instances
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.randomness import rng
@@ -28,6 +26,7 @@ from animalcat.service.rpc.sessions import Sessions
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.listing import CampaignFilter
 from animalcat.service.storage.sql import CampaignCounts
+from animalcat.text import names
 from animalcat.v1 import campaigns_pb2, campaigns_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.values import (
     MAX_EPISODES,
@@ -36,6 +35,7 @@ from animalcat.values import (
     Session,
     SessionSpec,
 )
+from animalcat.wire.codec import WireError, decode, encode
 
 MAX_AGENTS: Final = 1000
 """Most agents of one campaign."""
@@ -215,7 +215,7 @@ def asked_campaign(message: campaigns_pb2.CampaignSpec) -> CampaignSpec:
 
     Raises:
         ServiceError: A value is out of its range; the message says which, and what is allowed.
-        animalcat.names.BadNameError: The battery's name cannot be parsed.
+        animalcat.text.names.BadNameError: The battery's name cannot be parsed.
     """
     agents = tuple(message.agents)
     if not 2 <= len(agents) <= MAX_AGENTS or len(set(agents)) != len(agents):

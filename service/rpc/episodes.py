@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from animalcat import names
-from animalcat.codec import encode, word
 from animalcat.service.access.belongings import wanted as wanted_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
@@ -20,8 +18,10 @@ from animalcat.service.rpc import paging, persons
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.artefacts import recording_key
 from animalcat.service.storage.listing import BadPageError, EpisodeFilter, Page
+from animalcat.text import names
 from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.values import Episode, Outcome
+from animalcat.wire.codec import encode, word
 
 _PEOPLE: Final = "people/"
 """What the token of a page begins with that shows what people played, after all sessions."""

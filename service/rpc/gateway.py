@@ -10,11 +10,8 @@ from urllib.parse import unquote
 
 import grpc
 
-from animalcat import names
-from animalcat.codec import number
 from animalcat.envs.types import ObservationSpec
-from animalcat.networks import parse_networks, within
-from animalcat.protocol import refusal
+from animalcat.machine.networks import parse_networks, within
 from animalcat.service import calls
 from animalcat.service.access.callers import present
 from animalcat.service.access.gate import TOKEN_ENDED, Gate
@@ -26,9 +23,12 @@ from animalcat.service.session.engines import Engines
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import NoteRoom
 from animalcat.service.session.turns import MAX_BAD_FRAMES, Trust
+from animalcat.text import names
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.values import Cause, Session
-from animalcat.wire import spec_from_proto, spec_to_proto
+from animalcat.wire.codec import number
+from animalcat.wire.protocol import refusal
+from animalcat.wire.steps import spec_from_proto, spec_to_proto
 
 ANYWHERE: Final = "0.0.0.0"
 """Stands for the address of whichever machine the worker is on."""

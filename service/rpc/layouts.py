@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
-from animalcat import names
 from animalcat.layouts.library import LAYOUTS, load_layout, text_of, variants
 from animalcat.service.access.belongings import wanted
 from animalcat.service.errors import Code, unknown
@@ -15,6 +14,7 @@ from animalcat.service.model import LayoutRecord
 from animalcat.service.rpc.paging import stored
 from animalcat.service.storage.listing import BadPageError, Page
 from animalcat.service.storage.sql import SqlStore
+from animalcat.text import names
 from animalcat.v1 import layouts_pb2, layouts_pb2_grpc
 
 _SHIPPED: Final = "shipped"

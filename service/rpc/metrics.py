@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, Final
 import grpc
 from sqlalchemy.exc import DBAPIError
 
-from animalcat.installing import install
-from animalcat.protocol import version
+from animalcat.extending.installing import install
 from animalcat.service.host.standing import Standing
 from animalcat.service.refusals import Refusals
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import Event
 from animalcat.values import Cause, Outcome, SessionState
+from animalcat.wire.protocol import version
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric

@@ -6,8 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from animalcat import names, values
-from animalcat.codec import encode, word
+from animalcat import values
 from animalcat.service.access.belongings import wanted
 from animalcat.service.host.limits import ServerLimits
 from animalcat.service.host.standing import Standing
@@ -16,8 +15,10 @@ from animalcat.service.refusals import RefusalCount, Refusals
 from animalcat.service.rpc.paging import paged
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
+from animalcat.text import names
 from animalcat.v1 import operations_pb2, operations_pb2_grpc
 from animalcat.values import PlacedFit, PlacedWorker, ProcessPlacement
+from animalcat.wire.codec import encode, word
 
 MOST_WAITING: Final = 1000
 """Most sessions of which a call tells for what they wait."""

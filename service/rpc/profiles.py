@@ -14,11 +14,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from animalcat import names, plugins
+from animalcat.extending import plugins
+from animalcat.extending.plugins import Plugin, PluginError
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.spec import to_dict
 from animalcat.outcomes import write_rows
-from animalcat.plugins import Plugin, PluginError
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.library.plugins import usable
@@ -33,9 +33,10 @@ from animalcat.service.measuring.report import (
 )
 from animalcat.service.rpc.posterior import write_posterior
 from animalcat.service.session.engines import Engines
+from animalcat.text import names
 from animalcat.v1 import results_pb2, results_pb2_grpc
 from animalcat.values import Outcome, SessionState
-from animalcat.words import FORMATS
+from animalcat.wire.words import FORMATS
 
 PIECE: Final = 1024 * 1024
 """Bytes of a file that are sent at a time."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from animalcat.files import replace_file
+from animalcat.machine.files import replace_file
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.rpc.asked import checked_id
 

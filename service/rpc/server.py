@@ -20,11 +20,10 @@ from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from sqlalchemy.exc import DBAPIError
 
-from animalcat import plugins
-from animalcat.doorways import entries
 from animalcat.envs.starting import Starter
+from animalcat.extending import plugins
+from animalcat.extending.doorways import entries
 from animalcat.layouts.inference.fitter import Fits, Fitter
-from animalcat.protocol import version
 from animalcat.service.access.audit import STOPPED, Audit
 from animalcat.service.access.belongings import Belongings
 from animalcat.service.access.callers import Caller, present
@@ -93,6 +92,7 @@ from animalcat.v1 import (
     sessions_pb2,
     sessions_pb2_grpc,
 )
+from animalcat.wire.protocol import version
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from animalcat import names, plugins
-from animalcat.codec import encode, word
+from animalcat.extending import plugins
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
 from animalcat.service import calls
 from animalcat.service.access.audit import Audit
@@ -38,8 +37,10 @@ from animalcat.service.session.intact import look
 from animalcat.service.session.turns import MAX_FAILURE
 from animalcat.service.storage.audit import AuditFilter
 from animalcat.service.storage.listing import Page, SessionFilter, WhoseFilter
+from animalcat.text import names
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc, types_pb2
 from animalcat.values import Episode, Opponent, Ruling, Session, SessionNote, SessionSpec
+from animalcat.wire.codec import encode, word
 
 MAX_NOTE: Final = 400
 """Most characters of a person's note."""

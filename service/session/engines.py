@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from animalcat import names
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.service.batteries.battery import BATTERIES, Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
@@ -23,6 +22,7 @@ from animalcat.service.session.unused import Unused, bytes_of, give_back, spare
 from animalcat.service.storage.artefacts import RECORDINGS
 from animalcat.service.storage.errors import readable
 from animalcat.service.storage.listing import Listing, Page, SessionFilter
+from animalcat.text import names
 from animalcat.values import Episode, Session, SessionState
 
 log = logging.getLogger(__name__)

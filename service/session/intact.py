@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from sqlalchemy.exc import DBAPIError
 
-from animalcat import names
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.batteries.writing import digest_on_disk
 from animalcat.service.errors import ServiceError
@@ -26,6 +25,7 @@ from animalcat.service.storage.chain import (
     make_link,
 )
 from animalcat.service.storage.sql import SqlStore
+from animalcat.text import names
 from animalcat.values import Session, SessionState
 
 

@@ -9,8 +9,6 @@ from functools import partial
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
-from animalcat.codec import encode
-from animalcat.codec import number as wire_number
 from animalcat.envs.types import PHYSICS_STEP, EndedBy
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng
@@ -35,7 +33,9 @@ from animalcat.values import (
     SessionSpec,
     Whose,
 )
-from animalcat.wire import ended_by_to_proto
+from animalcat.wire.codec import encode
+from animalcat.wire.codec import number as wire_number
+from animalcat.wire.steps import ended_by_to_proto
 
 
 async def play_attempt(

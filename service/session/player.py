@@ -45,7 +45,7 @@ from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import AnswerReader, FrameError
 from animalcat.v1 import gateway_pb2
 from animalcat.values import NOTHING, Spent
-from animalcat.wire import observation_to_proto
+from animalcat.wire.steps import observation_to_proto
 
 _ANSWER: Final = struct.Struct("<dH")
 _QUESTION: Final = struct.Struct("<dd?II")

@@ -6,14 +6,14 @@ import math
 import re
 from typing import Final, NamedTuple
 
-from animalcat.codec import decode
 from animalcat.envs.answers import MAX_ACTIONS, NOTES_USED_UP, Note
 from animalcat.envs.types import ACTIONS
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import NoteRoom
-from animalcat.terminals import harmless
+from animalcat.text.terminals import harmless
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.values import Cause
+from animalcat.wire.codec import decode
 
 MAX_TAKEN: Final = 1000
 """Most actions that one message may ask for, counting repetitions."""

@@ -22,7 +22,7 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
-from animalcat.installing import install
+from animalcat.extending.installing import install
 
 log = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from typing import Any, Final, Generic, TypeVar, cast
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import SchemaSerializer, SchemaValidator, from_json, to_json
 
-from animalcat import names
 from animalcat.layouts.adaptive.plan import insist_on_rules
 from animalcat.service.storage.errors import UnreadableError
+from animalcat.text import names
 from animalcat.values import CampaignSpec, CapabilityStatus, Decision, Identity, SessionSpec, Spent
 
 VERSION: Final = 1

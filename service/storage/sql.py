@@ -44,9 +44,8 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from animalcat import names
 from animalcat.envs.types import EndedBy
-from animalcat.installing import install
+from animalcat.extending.installing import install
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.ids import asked_for
 from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
@@ -81,6 +80,7 @@ from animalcat.service.storage.listing import (
 )
 from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
 from animalcat.service.storage.rows import OF_SESSION, Snapshot
+from animalcat.text import names
 from animalcat.values import (
     BY_DEFAULT,
     NOBODY,

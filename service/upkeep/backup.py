@@ -24,8 +24,7 @@ from typing import Any, Final
 
 from sqlalchemy import make_url
 
-from animalcat.files import sync_folder
-from animalcat.protocol import version
+from animalcat.machine.files import sync_folder
 from animalcat.service.access.tokens import FOLDER as ACCESS
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.measuring.certificates import CERTIFICATES
@@ -35,6 +34,7 @@ from animalcat.service.storage.artefacts import PERSONS, RECORDINGS
 from animalcat.service.storage.rows import Snapshot
 from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.upkeep.place import DataError, Place, Tell, insist_on_room, said, silent
+from animalcat.wire.protocol import version
 
 FORM: Final = 2
 """Version of the form of backups."""

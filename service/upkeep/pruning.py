@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, Protocol
 
-from animalcat import names
 from animalcat.errors import AnimalcatError
 from animalcat.service.access.audit import by_command
 from animalcat.service.host.lock import DirectoryLock, running_server
@@ -20,6 +19,7 @@ from animalcat.service.storage.artefacts import RECORDINGS
 from animalcat.service.storage.audit import BEGUN
 from animalcat.service.storage.errors import InUseError
 from animalcat.service.upkeep.place import DataError, Place, Tell, said, silent
+from animalcat.text import names
 from animalcat.values import Session, SessionState
 
 _BY_COMMAND: Final = "by a command on its data"

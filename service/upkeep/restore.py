@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from animalcat.files import sync_folder
+from animalcat.machine.files import sync_folder
 from animalcat.service.access.tokens import FOLDER as ACCESS
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.host.lock import LOCK_FILE, DirectoryLock

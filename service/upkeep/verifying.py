@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from animalcat import names
-from animalcat.doorways import entries
+from animalcat.extending.doorways import entries
 from animalcat.layouts.library import parse_layout
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.session.intact import Looker
 from animalcat.service.storage.artefacts import ASIDE, PERSONS, RECORDINGS
 from animalcat.service.storage.damage import REMEDY
 from animalcat.service.upkeep.place import Place, Tell, silent
+from animalcat.text import names
 
 REPAIR: Final = (
     "take the file out of a backup, which is a tar, and put it back in its place; without a backup "

@@ -15,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from animalcat.codec import decode
-from animalcat.doorways import entries
 from animalcat.errors import AnimalcatError
+from animalcat.extending.doorways import entries
 from animalcat.maps.small import arena_map
 from animalcat.service.web.guard import WHOLE_PAGE
 from animalcat.service.web.site import Part, Site
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import Instance
+from animalcat.wire.codec import decode
 
 PAGE: Final = 48
 """Maps of a page."""

@@ -16,12 +16,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from animalcat import names
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.storage.artefacts import recording_key
 from animalcat.service.web.replaying import Replayed
 from animalcat.service.web.site import Part, Site, not_found
 from animalcat.service.web.stage import Show, Stage
+from animalcat.text import names
 
 STREAM: Final = "/animalcat.v1.Episodes/StreamEpisode"
 """The call of the wire that shows as much as a film does."""

@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from animalcat.networks import is_loopback
+from animalcat.machine.networks import is_loopback
 from animalcat.service.web.visits import Visits
 
 MOST_BODY: Final = 256 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from animalcat.doorways import entries
+from animalcat.extending.doorways import entries
 from animalcat.service.web.application import MakePart
 from animalcat.service.web.batteries import batteries
 from animalcat.service.web.filming import filming

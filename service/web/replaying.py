@@ -22,7 +22,7 @@ from animalcat.service.recording.about import (
 from animalcat.service.recording.reader import Recording, RecordingError
 from animalcat.service.recording.verify import other_motion, seen_again, stage
 from animalcat.service.web.stage import Shown
-from animalcat.wire import ended_by_from_proto, spec_from_proto
+from animalcat.wire.steps import ended_by_from_proto, spec_from_proto
 
 _MARKS: Final = 200
 """Most rewards that are marked on the time line."""

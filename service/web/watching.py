@@ -13,7 +13,6 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from animalcat.client.async_client import AsyncClient
-from animalcat.codec import decode, number
 from animalcat.errors import AnimalcatError
 from animalcat.service.access.callers import Caller
 from animalcat.service.web.feed import Feeds, because, letter
@@ -28,6 +27,7 @@ from animalcat.v1 import (
     sessions_pb2_grpc,
 )
 from animalcat.values import Campaign, Episode, Session, SessionState
+from animalcat.wire.codec import decode, number
 
 WATCH: Final = "/animalcat.v1.Sessions/WatchSession"
 """The call of the wire that shows as much as the stream of a page."""

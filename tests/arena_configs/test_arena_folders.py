@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_files import find_arena_files, is_yaml
+from animalcat.arenas.arena_files import find_arena_files, is_yaml
 from animalcat.cli.arena.commands import app
 from animalcat.service.batteries.battery import ArenaFile, import_files, read_files
 from animalcat.service.batteries.feature_table import read_table

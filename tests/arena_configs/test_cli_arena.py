@@ -12,7 +12,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.cli.arena.commands import app
-from animalcat.kept import KeptTexts
+from animalcat.machine.kept import KeptTexts
 from animalcat.service.batteries.battery import ArenaFile, import_files
 
 GOOD = """!ArenaConfig

@@ -15,7 +15,7 @@ from typing import Any
 
 import animalcat
 from animalcat.errors import AnimalcatError
-from animalcat.folders import cache_folder
+from animalcat.machine.folders import cache_folder
 
 HOME = Path(os.environ["ANIMALCAT_AGENT_HOME"])
 """The data directory, which a real agent would have to find first."""

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from animalcat.apart.output import KEPT_BYTES, LINES, MARK, AgentOutput, shown
-from animalcat.terminals import harmless
+from animalcat.text.terminals import harmless
 
 
 def _printed(command: str) -> AgentOutput:

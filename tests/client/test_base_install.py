@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.installing import install
+from animalcat.extending.installing import install
 
 from .conftest import MakeSession, Server
 

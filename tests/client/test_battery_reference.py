@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.arena_files import battery_files, battery_id
-from animalcat.battery_reference import battery_name, either, resolve
+from animalcat.arenas.arena_files import battery_files, battery_id
+from animalcat.arenas.battery_reference import battery_name, either, resolve
 from animalcat.errors import AnimalcatError
-from animalcat.names import BadNameError
+from animalcat.text.names import BadNameError
 
 STORED = {"ed", "mine", "a.yaml"}
 SHIPPED = {"navigation", "basics"}

@@ -15,13 +15,13 @@ import pytest
 
 import animalcat
 from animalcat.client import Client, EvaluationSummary, PlayedEpisode
-from animalcat.codec import decode
 from animalcat.envs.agents import BraitenbergAgent
 from animalcat.envs.types import Observation
 from animalcat.service.recording import read_episode, verify
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import EpisodeHeader
-from animalcat.wire import observation_to_proto
+from animalcat.wire.codec import decode
+from animalcat.wire.steps import observation_to_proto
 
 from .conftest import MakeSession, Server
 

@@ -20,7 +20,7 @@ from animalcat.service.recording import EpisodeRecorder, read_episode
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import MOTION, versions
 from animalcat.v1 import results_pb2
-from animalcat.wire import observation_from_proto, spec_from_proto
+from animalcat.wire.steps import observation_from_proto, spec_from_proto
 
 from .conftest import MakeSession, Server
 

@@ -16,7 +16,7 @@ from animalcat.service.recording.encoding import recorded_step
 from animalcat.service.recording.reader import Recording
 from animalcat.service.recording.verify import load_arena
 from animalcat.v1 import results_pb2
-from animalcat.wire import observation_from_proto, spec_from_proto
+from animalcat.wire.steps import observation_from_proto, spec_from_proto
 from tests.doors import ALONE, DOORS, EPISODES, Visit, evaluate
 from tests.doors.agents import Flat
 from tests.doors.policy import pair

@@ -18,9 +18,9 @@ import animalcat
 from animalcat.client import PlayedEpisode
 from animalcat.envs.answers import NOTES_USED_UP
 from animalcat.envs.types import Observation, ObservationSpec
-from animalcat.protocol import PROTOCOL
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, sessions_pb2_grpc, types_pb2
-from animalcat.wire import spec_to_proto
+from animalcat.wire.protocol import PROTOCOL
+from animalcat.wire.steps import spec_to_proto
 
 from .conftest import interrupt_next_call
 

@@ -23,7 +23,7 @@ from animalcat.apart.plan import environment, way
 from animalcat.apart.process import AgentProcess, Bounds
 from animalcat.client.connection import translated_errors
 from animalcat.errors import AnimalcatError
-from animalcat.folders import cache_folder
+from animalcat.machine.folders import cache_folder
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc
 
 from .conftest import MakeSession, Server

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import animalcat
-from animalcat.codec import decode, encode
 from animalcat.v1 import sessions_pb2
 from animalcat.values import Session, SessionState
+from animalcat.wire.codec import decode, encode
 
 
 def test_times_are_utc_and_values_do_not_change() -> None:

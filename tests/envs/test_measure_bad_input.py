@@ -17,7 +17,7 @@ from animalcat.arena_configs.placement import MAX_OBJECTS, place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.measure import LONGEST, measure_playing, watch
 from animalcat.envs.testing import start, thing
-from animalcat.measuring import Plan, feature_rows
+from animalcat.service.batteries.file_features import Plan, feature_rows
 from tests.envs.test_sim_bad_input import arenas
 
 PLAN = Plan(0, "animalcat", "4.x")

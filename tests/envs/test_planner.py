@@ -25,7 +25,7 @@ from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.state import AGENT as AGENT_ROW
 from animalcat.envs.state import Column
 from animalcat.envs.types import EndedBy, Observation, ObservationSpec, Phase, Step
-from animalcat.wire import (
+from animalcat.wire.steps import (
     observation_from_proto,
     observation_to_proto,
     spec_from_proto,

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from animalcat.installing import install
+from animalcat.extending.installing import install
 
 BROKEN = """
 import importlib.abc, sys, warnings

@@ -18,7 +18,7 @@ import pytest
 
 import animalcat
 from animalcat import Arena, EpisodeInfo, Lab, Observation, Result
-from animalcat.controls import compared_controls
+from animalcat.cli.controls import compared_controls
 from animalcat.errors import AnimalcatError
 from animalcat.lab.within import Within, measure
 from animalcat.service.host.lock import DirectoryLock, running_server

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from animalcat.formulas import FormulaError, parse_formula
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.expressions import bounds
 from animalcat.layouts.model.links import LogisticMargin, NoiseMixture
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
+from animalcat.text.formulas import FormulaError, parse_formula
 
 Change = Callable[[dict[str, Any]], object]
 

@@ -11,7 +11,7 @@ import pytest
 from animalcat.arena_configs.features import FEATURES
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout, variants
-from animalcat.measuring import Plan, measure_files
+from animalcat.service.batteries.file_features import Plan, measure_files
 from animalcat.service.measuring.coverage import check_units
 
 LAYOUT = load_layout("testbed")

@@ -16,7 +16,7 @@ from animalcat.service.recording import EpisodeRecorder
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import spec_from_proto
+from animalcat.wire.steps import spec_from_proto
 
 FOLDER: Final = Path(__file__).parent / "fixtures" / "recordings"
 RECORDING: Final = FOLDER / "made-0-0.mcap"

@@ -25,7 +25,7 @@ from google.protobuf import json_format
 from pydantic import BaseModel
 
 import animalcat as ac
-from animalcat import codec, data
+from animalcat import data
 from animalcat.arena_configs.batteries import full_counts, read_recipe
 from animalcat.arena_configs.families import generate, load_family_file
 from animalcat.arena_configs.loader import load_config
@@ -37,6 +37,7 @@ from animalcat.service.ids import session_id
 from animalcat.service.recording import read_episode, verify
 from animalcat.v1 import sessions_pb2
 from animalcat.values import SessionSpec
+from animalcat.wire import codec
 from tests.service.test_ids import RICH
 
 ROOT: Final = Path(__file__).resolve().parents[2]

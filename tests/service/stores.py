@@ -22,7 +22,6 @@ from sqlalchemy import Connection, Table, create_engine, event, insert, update
 from sqlalchemy.engine import Engine
 
 from animalcat.arena_configs.loader import load_text
-from animalcat.codec import encode
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase
@@ -58,6 +57,7 @@ from animalcat.values import (
     SessionSpec,
     SessionState,
 )
+from animalcat.wire.codec import encode
 
 BEGUN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """When the first session of a store was created; each later one an hour after the one before."""

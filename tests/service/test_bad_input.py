@@ -19,7 +19,7 @@ from animalcat.envs.starting import Spawn
 from animalcat.envs.types import ObservationSpec
 from animalcat.envs.worker_client import WorkerClient
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
-from animalcat.wire import spec_to_proto
+from animalcat.wire.steps import spec_to_proto
 from benchmarks.kill import workers_of
 
 from .conftest import OperationError

@@ -20,7 +20,7 @@ from animalcat.service.recording import EpisodeRecorder, read_episode, verify
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import spec_to_proto
+from animalcat.wire.steps import spec_to_proto
 from tests.service.conftest import arena
 
 

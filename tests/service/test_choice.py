@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from animalcat import names
 from animalcat.client.async_client import aconnect
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
@@ -16,6 +15,7 @@ from animalcat.layouts.model.nodes import OutcomeNode
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.recording import read_episode, verify
+from animalcat.text import names
 from animalcat.v1 import types_pb2
 from tests.service.conftest import FILES, Service, open_floor
 from tests.service.test_measurement import SPEC

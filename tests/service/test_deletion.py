@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from animalcat import names
 from animalcat.service.errors import Code, public
 from animalcat.service.library.batteries import BatteryLibrary
+from animalcat.text import names
 from animalcat.v1 import sessions_pb2
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

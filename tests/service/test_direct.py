@@ -17,7 +17,6 @@ import grpc
 import numpy as np
 import pytest
 
-from animalcat import names
 from animalcat.arena_configs.loader import load_text
 from animalcat.client.async_client import aconnect
 from animalcat.client.direct import DirectError, DirectPlay
@@ -40,8 +39,9 @@ from animalcat.service.session.direct import (
     framed,
 )
 from animalcat.service.session.player import Player, PlayReport, Question, Terms
+from animalcat.text import names
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
-from animalcat.wire import spec_to_proto
+from animalcat.wire.steps import spec_to_proto
 from benchmarks.kill import workers_of
 from tests.service.conftest import NOW, Helpers, Service, action, arena, walk
 

@@ -14,7 +14,7 @@ from PIL import Image, ImageSequence
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.installing import install
+from animalcat.extending.installing import install
 from animalcat.maps.moving import PANEL
 from animalcat.service.recording import read_episode
 from animalcat.service.recording.film import HEIGHT, WIDTH, film

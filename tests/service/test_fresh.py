@@ -13,7 +13,6 @@ import pytest
 from animalcat.arena_configs.families import twins as family_twins
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.cli.session.plan import why
-from animalcat.codec import decode
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.battery import ArenaFile, Battery, build_family, import_files
@@ -35,6 +34,7 @@ from animalcat.values import (
     SessionSpec,
     SessionState,
 )
+from animalcat.wire.codec import decode
 
 from .conftest import FILES, walk
 

@@ -15,7 +15,6 @@ from animalcat.arena_configs.features import Survey, measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
 from animalcat.cli.session.plan import why
-from animalcat.codec import decode
 from animalcat.envs.measure import measure_playing
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
@@ -33,6 +32,7 @@ from animalcat.service.recording import read_episode
 from animalcat.service.recording.verify import verify
 from animalcat.v1 import results_pb2, sessions_pb2
 from animalcat.values import Decision, Episode, SessionSpec
+from animalcat.wire.codec import decode
 
 from .conftest import FILES, walk
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import grpc
 import pytest
 
-from animalcat.protocol import OLDEST, PROTOCOL, refusal, server_refusal, version
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.wire.protocol import OLDEST, PROTOCOL, refusal, server_refusal, version
 
 from .conftest import Service, action
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from animalcat.codec import encode
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.session.identity import Arrival, identified
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 from animalcat.values import NOBODY, Identity
+from animalcat.wire.codec import encode
 from tests.service.conftest import Service, Stream, action, walk
 
 KNOWN = AgentFingerprint("computed", "agent.py:A", files={"agent.py": "1", "w.npy": "2"})

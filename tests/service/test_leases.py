@@ -19,7 +19,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from animalcat import names
 from animalcat.client.async_client import aconnect
 from animalcat.client.direct import DirectPlay
 from animalcat.client.remote_env import RemoteEnv
@@ -32,6 +31,7 @@ from animalcat.service.access.tokens import Tokens
 from animalcat.service.host.settings import Settings
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.rpc.server import create_server
+from animalcat.text import names
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from benchmarks.kill import workers_of
 from tests.service.conftest import NOW, Guarded, Helpers, Service, Stream, action, hello, walk

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build
 from animalcat.cli.session.live import LiveSession, sparkline
-from animalcat.codec import decode
 from animalcat.v1 import sessions_pb2, types_pb2
 from animalcat.values import CapabilityStatus, Episode, Session, SessionEvent
+from animalcat.wire.codec import decode
 from tests.service.conftest import Service
 
 OPEN, PASSED, FAILED = (

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from animalcat import names
-from animalcat.names import BadNameError, EpisodeName
+from animalcat.text import names
+from animalcat.text.names import BadNameError, EpisodeName
 
 ALPHABET = string.ascii_letters + string.digits + "._-"
 components = st.text(ALPHABET, min_size=1, max_size=100).filter(lambda t: t not in (".", ".."))

@@ -14,7 +14,6 @@ import grpc
 import pytest
 
 import animalcat
-from animalcat import names
 from animalcat.arena_configs.origin import Origin
 from animalcat.client.async_client import aconnect
 from animalcat.envs.types import Observation
@@ -25,6 +24,7 @@ from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement, practice_order
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.session.evidence import Evidence
+from animalcat.text import names
 from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
 from animalcat.values import (
     PRACTICE,

@@ -7,7 +7,7 @@ import pytest
 
 from animalcat.arena_configs.batteries import RECIPES, counts_for, load_recipe
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.kept import KeptTexts
+from animalcat.machine.kept import KeptTexts
 from animalcat.service.batteries import battery as batteries
 from animalcat.service.batteries import drafts, readings
 from animalcat.service.batteries.battery import build_family, family_readings

@@ -33,7 +33,6 @@ from animalcat.envs.types import (
     RaySpec,
     Step,
 )
-from animalcat.protocol import PROTOCOL
 from animalcat.service.recording import (
     EpisodeRecorder,
     Recording,
@@ -56,7 +55,8 @@ from animalcat.service.recording.writer import (
 )
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
-from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
+from animalcat.wire.protocol import PROTOCOL
+from animalcat.wire.steps import observation_from_proto, spec_from_proto, spec_to_proto
 from tests.disk import full_disk
 from tests.service.recorded import FOLDER, RECORDING
 

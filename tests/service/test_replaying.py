@@ -26,7 +26,7 @@ from animalcat.service.recording.against import compare
 from animalcat.service.versions import versions
 from animalcat.service.web.replaying import Replayed
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import spec_to_proto
+from animalcat.wire.steps import spec_to_proto
 from tests.service.recorded import RECORDING
 
 TOKEN = "a-token-of-a-test"

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import animalcat
-from animalcat import names
 from animalcat.client import EvaluationSummary
 from animalcat.envs.agents import BUILTIN
 from animalcat.service.session.evidence import AHEAD, Evidence
+from animalcat.text import names
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 from animalcat.values import Decision, Episode, Outcome
 

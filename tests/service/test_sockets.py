@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.folders import SOCKET
+from animalcat.machine.folders import SOCKET
 from animalcat.service.host.local import LocalAddress, clean
 
 SERVER = (

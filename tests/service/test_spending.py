@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import animalcat
-from animalcat import Note, Noted, names
+from animalcat import Note, Noted
 from animalcat.cli.main import build
 from animalcat.client.async_client import aconnect
 from animalcat.client.remote_env import RemoteEnv
@@ -25,6 +25,7 @@ from animalcat.service.measuring.report import labels
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.session.spending import MOST_CURRENCIES, MOST_TOKENS, Meter
 from animalcat.service.storage.records import SPENT
+from animalcat.text import names
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.values import NOTHING, Spent
 from tests.service.conftest import Service

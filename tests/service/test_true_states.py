@@ -18,7 +18,6 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.formulas import FormulaError, parse_formula
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.service.batteries.battery import ArenaFile
@@ -36,6 +35,7 @@ from animalcat.service.library.layouts import own_layout
 from animalcat.service.memory import SpareMemory
 from animalcat.service.operations import Operations
 from animalcat.service.storage.sql import SqlStore
+from animalcat.text.formulas import FormulaError, parse_formula
 from animalcat.v1 import campaigns_pb2, types_pb2
 from animalcat.values import OperationKind, SessionSpec, SessionState
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from animalcat import names
 from animalcat.client.async_client import aconnect
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.service import recording
+from animalcat.text import names
 from tests.service.conftest import Service
 
 ROOT = Path(__file__).resolve().parents[2]

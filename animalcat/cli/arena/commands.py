@@ -24,7 +24,7 @@ from animalcat.arena_configs.placement import Placement
 from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes, merged
-from animalcat.arena_files import same_names
+from animalcat.arenas.arena_files import same_names
 from animalcat.cli.arena.families import families, make
 from animalcat.cli.arena.files import found_files, instance_name, named_files, tell_problems
 from animalcat.cli.arena.options import AsJson, Paths
@@ -43,9 +43,9 @@ from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
-from animalcat.kept import KeptTexts
-from animalcat.measuring import FeatureRow, Plan, measure_files, placed_by
+from animalcat.machine.kept import KeptTexts
 from animalcat.service.batteries.drafts import Draft, fixed_arena
+from animalcat.service.batteries.file_features import FeatureRow, Plan, measure_files, placed_by
 from animalcat.service.batteries.findings import alike
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final
 import numpy as np
 import typer
 
-from animalcat import plugins
 from animalcat.arena_configs.families import (
     FAMILIES,
     Family,
@@ -33,12 +32,13 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.arena_files import is_yaml
+from animalcat.arenas.arena_files import is_yaml
 from animalcat.cli.arena.family import show_family
 from animalcat.cli.arena.options import AsJson
 from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.table import Column
+from animalcat.extending import plugins
 
 MANIFEST: Final = "instances.json"
 """File that `make` writes beside the arenas: what each of them is."""

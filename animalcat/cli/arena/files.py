@@ -8,7 +8,7 @@ from typing import Final
 
 import typer
 
-from animalcat.arena_files import FoundFiles, find_arena_files
+from animalcat.arenas.arena_files import FoundFiles, find_arena_files
 from animalcat.cli.shared.output import fail
 from animalcat.errors import AnimalcatError
 

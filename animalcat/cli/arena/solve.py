@@ -18,7 +18,7 @@ from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.shared.output import FAILED, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.table import Column
-from animalcat.processes import process_pool
+from animalcat.machine.processes import process_pool
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from animalcat.cli.episode.sources import Source, sources_of
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, UNREACHABLE, fail, status
-from animalcat.doorways import entries
 from animalcat.errors import AnimalcatError
+from animalcat.extending.doorways import entries
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from PIL import Image
 from animalcat.cli.episode.sources import Source, sources_of
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE, fail, print_json
 from animalcat.cli.shared.progress import progress
-from animalcat.codec import word
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.errors import AnimalcatError
 from animalcat.service.recording import (
@@ -29,7 +28,8 @@ from animalcat.service.recording import (
 from animalcat.service.recording.against import compare
 from animalcat.service.recording.video import check_video, write_video
 from animalcat.v1 import types_pb2
-from animalcat.wire import spec_from_proto
+from animalcat.wire.codec import word
+from animalcat.wire.steps import spec_from_proto
 
 PIXELS: Final = 84
 """Side of pictures in pixels where none is asked for."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from animalcat import names
 from animalcat.cli.shared.remote import data_folder
 from animalcat.client import Client, connect
 from animalcat.lab.recordings import received_recording
 from animalcat.service.recording import Recording, RecordingError, read_episode
+from animalcat.text import names
 
 
 class Source(NamedTuple):

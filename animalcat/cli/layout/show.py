@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat import plugins, values
+from animalcat import values
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data, Server, client_for
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
+from animalcat.extending import plugins
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Feature, Layout, to_dict

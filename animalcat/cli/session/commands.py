@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat import plugins
 from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
 from animalcat.cli.session.holding import invalidate, judge, note, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
@@ -60,12 +59,13 @@ from animalcat.cli.shared.unplayable import unplayable
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.client import Client
 from animalcat.client.credentials import is_local
-from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
+from animalcat.extending import plugins
+from animalcat.machine.compiling import SIMULATOR, while_compiling
 from animalcat.values import NOTHING, Session
 from animalcat.values.options import SessionOptions
-from animalcat.words import NOT_CONFINED
+from animalcat.wire.words import NOT_CONFINED
 
 app = typer.Typer(
     help="Measure an agent, and list, show, watch, export, pause, resume, extend, cancel and "

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from animalcat.cli.shared.output import fail
 from animalcat.client import Client
-from animalcat.doorways import entries
+from animalcat.extending.doorways import entries
 from animalcat.values import Session
 
 

@@ -14,7 +14,7 @@ from animalcat.apart import ApartError, Bounds, Permission
 from animalcat.cli.shared.command_help import AGENT
 from animalcat.cli.shared.output import fail
 from animalcat.envs.agents.load import check_name
-from animalcat.terminals import harmless
+from animalcat.text.terminals import harmless
 from animalcat.values import Episode, Session
 
 _P = ParamSpec("_P")

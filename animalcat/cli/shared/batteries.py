@@ -8,15 +8,16 @@ from typing import Final
 
 import typer
 
-from animalcat import battery_reference, names
-from animalcat.arena_files import battery_files, battery_id
-from animalcat.battery_reference import Meant
+from animalcat.arenas import battery_reference
+from animalcat.arenas.arena_files import battery_files, battery_id
+from animalcat.arenas.battery_reference import Meant
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import operation_progress
 from animalcat.cli.shared.tables import left_out, variant_words
 from animalcat.client import Client
-from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.errors import AnimalcatError
+from animalcat.machine.compiling import SIMULATOR, while_compiling
+from animalcat.text import names
 from animalcat.values import Battery, Session
 
 NOTES: Final = 5

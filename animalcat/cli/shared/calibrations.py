@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from animalcat.arena_files import is_yaml
+from animalcat.arenas.arena_files import is_yaml
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.remote import data_folder
 

@@ -12,8 +12,8 @@ from animalcat.cli.shared.output import fail, print_json, print_rows, status, wr
 from animalcat.cli.shared.profile_references import is_reference, reference_content
 from animalcat.cli.shared.remote import client_for
 from animalcat.cli.shared.table import Column
-from animalcat.files import write_whole
 from animalcat.layouts.checking.compare import few_standings
+from animalcat.machine.files import write_whole
 from animalcat.plots.given import numbered
 from animalcat.plots.results import read_results
 from animalcat.service.reporting.comparison import (

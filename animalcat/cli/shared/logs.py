@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from animalcat.doorways import entries
+from animalcat.extending.doorways import entries
 
 if TYPE_CHECKING:
     from animalcat.plots.results import Results

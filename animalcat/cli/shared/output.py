@@ -19,10 +19,10 @@ from rich.progress import TextColumn
 from rich.text import Text
 
 from animalcat.cli.shared.table import Column, lay_out, wrap
-from animalcat.codes import BAD_INPUT
-from animalcat.codes import FAILED as FAILED
-from animalcat.codes import MISSING as MISSING
-from animalcat.codes import UNREACHABLE as UNREACHABLE
+from animalcat.machine.codes import BAD_INPUT
+from animalcat.machine.codes import FAILED as FAILED
+from animalcat.machine.codes import MISSING as MISSING
+from animalcat.machine.codes import UNREACHABLE as UNREACHABLE
 
 Row = TypeVar("Row")
 LONG_WAIT: Final = 5.0

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat import names
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
 from animalcat.client import Client, connect
 from animalcat.errors import AnimalcatError
+from animalcat.text import names
 from animalcat.values import Episode, Session
 
 

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from animalcat.codes import BAD_INPUT, FAILED, MISSING, UNREACHABLE
-from animalcat.doorways import entries
-from animalcat.installing import install
+from animalcat.extending.doorways import entries
+from animalcat.extending.installing import install
+from animalcat.machine.codes import BAD_INPUT, FAILED, MISSING, UNREACHABLE
 
 if TYPE_CHECKING:
     from animalcat.envs.mlagents.arguments import Arguments

@@ -13,7 +13,7 @@ from animalcat.doors.speech import Tongue
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import AnswerKind, Note
 from animalcat.errors import AnimalcatError
-from animalcat.protocol import version
+from animalcat.wire.protocol import version
 
 NO_CHOICE: Final = (
     "reset takes no {} here: the session chooses the arenas and draws the seeds, so that they tell "

@@ -56,7 +56,7 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
 
     def get_metadata(self) -> EnvironmentMetadata:
         """Name, version and what it is, which OpenEnv tells at /metadata."""
-        from animalcat.protocol import version
+        from animalcat.wire.protocol import version
 
         return EnvironmentMetadata(name="animalcat", description=self.about, version=version())
 

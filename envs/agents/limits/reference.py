@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from animalcat.doorways import entries
 from animalcat.envs.agents.limits.catalogue import (
     LAST_PLACE,
     LIMITS,
@@ -15,6 +14,7 @@ from animalcat.envs.agents.limits.catalogue import (
     cues_of,
     limits_of,
 )
+from animalcat.extending.doorways import entries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +82,7 @@ class Reference:
 
     @property
     def plugin(self) -> str:
-        """Name of the plugin that the agent is (`animalcat.plugins`); empty for any other."""
+        """Name of the plugin (`animalcat.extending.plugins`) that it is; empty for any other."""
         return self.name if self.where == "plugin" else ""
 
     @property

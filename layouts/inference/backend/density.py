@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import carray, cfunc, njit, types
 
-from animalcat.formulas import Call, Expression, names, substitute
 from animalcat.layouts.model.expressions import evaluate
 from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.text.formulas import Call, Expression, names, substitute
 
 if TYPE_CHECKING:
     import nutpie

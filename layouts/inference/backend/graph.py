@@ -17,11 +17,11 @@ import numpy.typing as npt
 import pymc as pm
 import pytensor.tensor as pt
 
-from animalcat.formulas import Call, Expression, names, substitute
 from animalcat.layouts.model.expressions import evaluate
 from animalcat.layouts.model.likelihood import LEAST, LEAST_SIZE, log_beyond
 from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial, Layout, Likelihood
+from animalcat.text.formulas import Call, Expression, names, substitute
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Features: TypeAlias = tuple[str, ...]

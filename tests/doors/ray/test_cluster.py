@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from animalcat import names
 from animalcat.cli.main import build
 from animalcat.cli.shared.output import UNREACHABLE
 from animalcat.client.async_client import aconnect
@@ -29,6 +28,7 @@ from animalcat.envs.types import Observation
 from animalcat.service.host.settings import FIT_BYTES, WORKER_BYTES, Settings
 from animalcat.service.rpc.server import create_server
 from animalcat.service.versions import versions
+from animalcat.text import names
 from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
 from tests.doors.ray import clusters
 from tests.service.conftest import NOW, Service, walk

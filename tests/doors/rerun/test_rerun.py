@@ -26,8 +26,7 @@ from animalcat.doors.rerun.scene import (
 from animalcat.envs.answers import Note
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
-from animalcat.installing import install
-from animalcat.protocol import PROTOCOL
+from animalcat.extending.installing import install
 from animalcat.service.recording import (
     EpisodeRecorder,
     Recording,
@@ -38,7 +37,8 @@ from animalcat.service.recording.about import labels, who
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import spec_to_proto
+from animalcat.wire.protocol import PROTOCOL
+from animalcat.wire.steps import spec_to_proto
 from tests.service.recorded import RECORDING
 
 TEXT = """!ArenaConfig

@@ -25,7 +25,7 @@ from animalcat.cli.unity import player as unity_player
 from animalcat.envs.mlagents import link
 from animalcat.envs.mlagents.channels import ARENAS
 from animalcat.envs.testing import goal_arena
-from animalcat.installing import install
+from animalcat.extending.installing import install
 
 
 @pytest.fixture(autouse=True)

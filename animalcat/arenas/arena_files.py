@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
-from animalcat import names
 from animalcat.errors import AnimalcatError
+from animalcat.text import names
 
 ENDINGS: Final = (".yaml", ".yml")
 """Endings of arena files, in lower case."""

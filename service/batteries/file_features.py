@@ -19,8 +19,8 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes
 from animalcat.envs.explaining import explanation
-from animalcat.kept import KeptTexts
-from animalcat.processes import process_pool
+from animalcat.machine.kept import KeptTexts
+from animalcat.machine.processes import process_pool
 from animalcat.service.batteries.drafts import Draft, first_placements, instance_seed, placements
 from animalcat.service.batteries.readings import code_digest
 

@@ -7,9 +7,9 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from animalcat import names
-from animalcat.arena_files import ENDINGS, has_arena_files
+from animalcat.arenas.arena_files import ENDINGS, has_arena_files
 from animalcat.errors import AnimalcatError
+from animalcat.text import names
 
 _PREFIX: Final = "batteries/"
 _BARE: Final = re.compile(r"[A-Za-z0-9._-]{1,100}", re.ASCII)
@@ -68,7 +68,7 @@ def battery_name(text: str) -> str:
 
     Raises:
         AnimalcatError: A path is given, of which a battery has to be made first.
-        animalcat.names.BadNameError: It is no name.
+        animalcat.text.names.BadNameError: It is no name.
     """
     known: Any = getattr(text, "id", text)  # a battery has one
     if not isinstance(known, str):

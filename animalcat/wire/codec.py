@@ -28,7 +28,7 @@ from typing import (
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from animalcat import names, values
+from animalcat import values
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.tags import RAY_TAGS
@@ -36,9 +36,10 @@ from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import Note
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.extending.plugins import Plugin
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.plugins import Plugin
+from animalcat.text import names
 from animalcat.v1 import (
     access_pb2,
     campaigns_pb2,
@@ -313,7 +314,7 @@ def decode(kind: type[V], message: Any, *, strict: bool = False) -> V:
 
     Raises:
         WireError: The value does not take it; only if strict.
-        animalcat.names.BadNameError: A resource name cannot be parsed.
+        animalcat.text.names.BadNameError: A resource name cannot be parsed.
     """
     plan = _plan(kind)
     found: dict[str, Any] = {**plan.pair.kept}

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from animalcat.folders import cache_folder
+from animalcat.machine.folders import cache_folder
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Puts observations and recorded steps on the wire; `animalcat.codec` does so for other values."""
+"""Puts observations and recorded steps on the wire; `codec` does so for other values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.codec import decode, encode
 from animalcat.envs.answers import Note
 from animalcat.envs.types import (
     STATE_COLUMNS,
@@ -19,6 +18,7 @@ from animalcat.envs.types import (
 )
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.values import RecordedStep
+from animalcat.wire.codec import decode, encode
 
 _Scalar = TypeVar("_Scalar", np.uint8, np.float32)
 
