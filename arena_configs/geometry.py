@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from animalcat.arena_configs.catalogue import ObjectKind, PartShape
 from animalcat.arena_configs.model import ARENA_SIDE, Point
+from animalcat.portable import scalars
+from animalcat.portable.products import product
 
 Array = npt.NDArray[np.float64]
 
@@ -49,7 +51,7 @@ def rotate(x: float, z: float, yaw: float) -> tuple[float, float]:
     """Rotate local (x, z) by a yaw in degrees, clockwise seen from above."""
     if yaw == 0.0:
         return x, z
-    sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
+    sin, cos = scalars.sin(math.radians(yaw)), scalars.cos(math.radians(yaw))
     return x * cos + z * sin, z * cos - x * sin
 
 
@@ -180,7 +182,7 @@ def _footprint(solid: Solid) -> tuple[float, float]:
     """Half extents in x and z of the axis-aligned bounding box."""
     if solid.shape == "sphere" or solid.yaw == 0.0:
         return solid.half.x, solid.half.z
-    sin, cos = abs(math.sin(math.radians(solid.yaw))), abs(math.cos(math.radians(solid.yaw)))
+    sin, cos = abs(scalars.sin(math.radians(solid.yaw))), abs(scalars.cos(math.radians(solid.yaw)))
     return solid.half.x * cos + solid.half.z * sin, solid.half.x * sin + solid.half.z * cos
 
 
@@ -191,7 +193,7 @@ def _beside(a: Solid, b: Solid) -> bool:
     """
     dx, dz = b.center.x - a.center.x, b.center.z - a.center.z
     turn = math.radians(b.yaw - a.yaw)
-    sin, cos = abs(math.sin(turn)), abs(math.cos(turn))
+    sin, cos = abs(scalars.sin(turn)), abs(scalars.cos(turn))
     for first, second in ((a, b), (b, a)):
         right, ahead = rotate(dx, dz, -first.yaw)
         x, z = max(second.half.x, _THIN), max(second.half.z, _THIN)
@@ -206,14 +208,14 @@ def _box_meets_sphere(box: Solid, sphere: Solid) -> bool:
     x, z = rotate(sphere.center.x - box.center.x, sphere.center.z - box.center.z, -box.yaw)
     local = (x, sphere.center.y - box.center.y, z)
     gaps = (max(0.0, abs(c) - h) for c, h in zip(local, box.half, strict=True))
-    return sum(gap * gap for gap in gaps) < sphere.half.x**2
+    return sum(gap * gap for gap in gaps) < sphere.half.x * sphere.half.x
 
 
 def _inside_shell(box: Solid, shell: Solid) -> bool:
-    local = (_world(box, "box")[0] - np.asarray(shell.center)) @ _rotation(shell.yaw)
+    local = product(_world(box, "box")[0] - np.asarray(shell.center), _rotation(shell.yaw))
     # The lower half of a tunnel is under the floor, so only the arch can be met.
-    radial = (local[:, 0] / shell.half.x) ** 2 + (local[:, 1] / shell.half.y) ** 2
-    return bool(np.all(radial <= SHELL_INNER**2))
+    radial = scalars.square(local[:, 0] / shell.half.x) + scalars.square(local[:, 1] / shell.half.y)
+    return bool(np.all(radial <= SHELL_INNER * SHELL_INNER))
 
 
 def _separable(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]) -> bool:
@@ -222,14 +224,14 @@ def _separable(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]) -> 
     axes = np.concatenate([a[1], b[1], crosses])
     lengths = np.linalg.norm(axes, axis=1)
     axes = axes[lengths > 1e-9] / lengths[lengths > 1e-9, None]
-    on_a, on_b = a[0] @ axes.T, b[0] @ axes.T
+    on_a, on_b = product(a[0], axes.T), product(b[0], axes.T)
     gaps = np.maximum(on_a.min(0) - on_b.max(0), on_b.min(0) - on_a.max(0))
     return bool(np.any(gaps >= -_TOUCH))
 
 
 def _rotation(yaw: float) -> Array:
     """Rotation matrix from local to world for column vectors; a row vector times it goes back."""
-    sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
+    sin, cos = scalars.sin(math.radians(yaw)), scalars.cos(math.radians(yaw))
     return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
 
 
@@ -238,9 +240,9 @@ def _world(solid: Solid, shape: PartShape) -> tuple[Array, Array, Array]:
     vertices, normals, edges = _unit(shape)
     half, turn = np.maximum(solid.half, _THIN), _rotation(solid.yaw).T
     return (
-        (vertices * half) @ turn + np.asarray(solid.center),
-        (normals / half) @ turn,
-        (edges * half) @ turn,
+        product(vertices * half, turn) + np.asarray(solid.center),
+        product(normals / half, turn),
+        product(edges * half, turn),
     )
 
 
@@ -253,11 +255,11 @@ def _unit(shape: PartShape) -> tuple[Array, Array, Array]:
         normals, edges = [*axes, (0, 1, -1)], [*axes, (0, 1, 1)]
     elif shape == "shell":
         angles = [2 * math.pi * (i + 0.5) / _SHELL_FACES for i in range(_SHELL_FACES)]
-        ring = [(math.cos(a), math.sin(a)) for a in angles]
+        ring = [(scalars.cos(a), scalars.sin(a)) for a in angles]
         vertices = [(x, y, z) for x, y in ring for z in (-1, 1)]
         between = [a + math.pi / _SHELL_FACES for a in angles]
-        normals = [axes[2], *((math.cos(a), math.sin(a), 0) for a in between)]
-        edges = [axes[2], *((-math.sin(a), math.cos(a), 0) for a in between)]
+        normals = [axes[2], *((scalars.cos(a), scalars.sin(a), 0) for a in between)]
+        edges = [axes[2], *((-scalars.sin(a), scalars.cos(a), 0) for a in between)]
     else:
         vertices = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
         normals, edges = [*axes], [*axes]

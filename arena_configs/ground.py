@@ -27,6 +27,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, dijk
 from animalcat.arena_configs.geometry import SHELL_INNER, Solid, covers
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT
+from animalcat.portable import scalars
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.placement import PlacedObject, Placement
@@ -53,7 +54,7 @@ degrees; in the simulator it climbs 45 degrees and not 50."""
 MOST_SPANS: Final = 3_000_000
 """Points times solids above them that are worked out; arenas with more are not measured."""
 
-_STEEP: Final = math.sin(math.atan(STEEPEST))
+_STEEP: Final = scalars.sin(scalars.atan2(STEEPEST, 1.0))
 _OVER: Final = 0.1
 """Share of its radius by which the body's centre is beyond an edge before it may slip off."""
 _LEVEL: Final = 0.02
@@ -104,7 +105,7 @@ def cell_at(x: float, z: float) -> int:
 def local(solid: Solid, x: Array, z: Array) -> tuple[Array, Array]:
     """Positions in a solid's own directions, from its middle."""
     dx, dz = x - solid.center.x, z - solid.center.z
-    sin, cos = math.sin(math.radians(solid.yaw)), math.cos(math.radians(solid.yaw))
+    sin, cos = scalars.sin(math.radians(solid.yaw)), scalars.cos(math.radians(solid.yaw))
     return dx * cos - dz * sin, dx * sin + dz * cos
 
 
@@ -130,14 +131,14 @@ def spans_at(
         reach = radius + half.x
         away = np.hypot(u, v)
         near = away < reach
-        rise = np.sqrt(np.maximum(reach**2 - away**2, 0.0))
+        rise = np.sqrt(np.maximum(reach * reach - away * away, 0.0))
         yield _span(near, cells, middle - rise, middle + rise, away / reach)
     elif solid.shape == "shell":
-        yield from _shell_spans(solid, cells, u, radius**2 - dv**2)
+        yield from _shell_spans(solid, cells, u, radius * radius - dv * dv)
     else:
-        beside = du**2 + dv**2
-        near = beside < radius**2
-        under = np.sqrt(np.maximum(radius**2 - beside, 0.0))
+        beside = du * du + dv * dv
+        near = beside < radius * radius
+        under = np.sqrt(np.maximum(radius * radius - beside, 0.0))
         low = middle - half.y - under
         if solid.shape == "box":
             lean = np.sqrt(beside) / radius
@@ -154,12 +155,12 @@ def _on_wedge(solid: Solid, du: Array, v: Array, radius: float) -> tuple[Array, 
     """Height at which a ball lies on a wedge, and its lean; exact, also at the edges."""
     half = solid.half
     slope = half.y / max(half.z, 1e-9)
-    reach = np.sqrt(np.maximum(radius**2 - du**2, 0.0))
+    reach = np.sqrt(np.maximum(radius * radius - du * du, 0.0))
     # The point that it lies on, along the slope: where the ball's own slope is that of the wedge.
     touch = np.clip(v + reach * slope / math.hypot(1.0, slope), -half.z, half.z)
     off = touch - v
     top = solid.center.y + slope * touch
-    high = top + np.sqrt(np.maximum(reach**2 - off**2, 0.0))
+    high = top + np.sqrt(np.maximum(reach * reach - off * off, 0.0))
     return high, np.minimum(np.hypot(du, off) / radius, 1.0)
 
 
@@ -169,8 +170,8 @@ def _shell_spans(solid: Solid, cells: Indices, u: Array, room: Array) -> Iterabl
     wide = solid.half.x
     tall = solid.half.y / max(wide, 1e-9)
     outer, inner = wide + reach, np.maximum(wide * SHELL_INNER - reach, 0.0)
-    high = solid.center.y + tall * np.sqrt(np.maximum(outer**2 - u**2, 0.0))
-    hole = solid.center.y + tall * np.sqrt(np.maximum(inner**2 - u**2, 0.0))
+    high = solid.center.y + tall * np.sqrt(np.maximum(outer * outer - u * u, 0.0))
+    hole = solid.center.y + tall * np.sqrt(np.maximum(inner * inner - u * u, 0.0))
     near = (room > 0.0) & (np.abs(u) < outer)
     passes = np.abs(u) < inner
     low = np.where(passes, hole, _BOTTOM)
@@ -180,7 +181,7 @@ def _shell_spans(solid: Solid, cells: Indices, u: Array, room: Array) -> Iterabl
 
 def _around(solid: Solid, margin: float) -> Indices:
     """Points of the grid in the box around a solid."""
-    sin, cos = abs(math.sin(math.radians(solid.yaw))), abs(math.cos(math.radians(solid.yaw)))
+    sin, cos = abs(scalars.sin(math.radians(solid.yaw))), abs(scalars.cos(math.radians(solid.yaw)))
     half = solid.half
     wide = half.x * cos + half.z * sin + margin
     deep = half.x * sin + half.z * cos + margin
@@ -248,7 +249,7 @@ class Ground:
                 if total > MOST_SPANS:
                     raise TooMuchError(
                         "too much stands in it: its objects, one above the other, cover more than "
-                        f"{MOST_SPANS * CELL**2:.0f} square metres"
+                        f"{MOST_SPANS * CELL * CELL:.0f} square metres"
                     )
         every = np.arange(SIDE * SIDE)
         flat = np.zeros(SIDE * SIDE)
@@ -276,7 +277,7 @@ class Ground:
         return cls(
             cell[gaps],
             height,
-            height - AGENT_RADIUS * np.sqrt(np.maximum(1.0 - lean[on] ** 2, 0.0)),
+            height - AGENT_RADIUS * np.sqrt(np.maximum(1.0 - scalars.square(lean[on]), 0.0)),
             ceiling[gaps],
             owner[on],
             lean[on],
@@ -328,9 +329,9 @@ class Ground:
         It comes over the edge, up a low step or down, but it cannot go along there: with its centre
         beyond the edge it slips off as it steers (tried in the simulator, at half its radius).
         """
-        sine = self.grade / np.sqrt(1.0 + self.grade**2)
+        sine = self.grade / np.sqrt(1.0 + self.grade * self.grade)
         round_ = np.array([s.shape in ("shell", "sphere") for s in self.solids] + [False])
-        return (self.lean**2 - sine**2 > _OVER**2) & ~round_[self.support]
+        return (self.lean * self.lean - sine * sine > _OVER * _OVER) & ~round_[self.support]
 
     @cached_property
     def ramp(self) -> Mask:

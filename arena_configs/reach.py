@@ -21,6 +21,7 @@ from scipy import ndimage
 from animalcat.arena_configs.geometry import Solid, covers
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT, PlacedObject, Placement
+from animalcat.portable import scalars
 
 _CELL: Final = 0.2
 """Side of a cell in metres."""
@@ -147,17 +148,17 @@ def _reach(solid: Solid, radius: float) -> float:
     above = radius - (solid.center.y + solid.half.y)
     below = solid.center.y - solid.half.y - radius
     gap = max(above, below, 0.0)
-    return math.sqrt(max(0.0, radius**2 - gap**2))
+    return math.sqrt(max(0.0, radius * radius - gap * gap))
 
 
 def _within(solid: Solid, margin: float) -> tuple[slice, slice] | Mask:
     """Cells whose centre is within a margin of a solid's footprint."""
-    sin, cos = math.sin(math.radians(solid.yaw)), math.cos(math.radians(solid.yaw))
+    sin, cos = scalars.sin(math.radians(solid.yaw)), scalars.cos(math.radians(solid.yaw))
     x = (_CENTERS - solid.center.x)[:, None]
     z = (_CENTERS - solid.center.z)[None, :]
     right = np.maximum(np.abs(x * cos - z * sin) - solid.half.x, 0.0)
     ahead = np.maximum(np.abs(x * sin + z * cos) - solid.half.z, 0.0)
-    return right * right + ahead * ahead <= max(margin, 0.0) ** 2
+    return right * right + ahead * ahead <= scalars.square(max(margin, 0.0))
 
 
 def _near(x: float, z: float, distance: float) -> Mask:
@@ -185,7 +186,7 @@ def _touched(
         return rolls is None or bool((away[rolls] <= reach + _SLACK).any())
     low = max((_top_under(goal, solid) for solid in firm), default=0.0)
     height = max(0.0, min(goal.position.y, low + radius) - AGENT_RADIUS - LIFT - foot)
-    span = (AGENT_RADIUS + radius) ** 2 - height**2
+    span = scalars.square(AGENT_RADIUS + radius) - height * height
     if span <= 0.0:
         return False
     return bool((away[_near(x, z, math.sqrt(span) + _SLACK)] == 0.0).any())

@@ -39,6 +39,7 @@ from animalcat.arena_configs.ground import (
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT, PlacedObject, Placement
 from animalcat.arena_configs.reach import RAMP_MASS
+from animalcat.portable import scalars
 
 TURN: Final = 45.0
 """Degrees above which a change of heading counts as a turn."""
@@ -176,7 +177,7 @@ class Route:
 
 def heading(a: Point, b: Point) -> float:
     """Heading from one point to another, in degrees clockwise from +z."""
-    return math.degrees(math.atan2(b.x - a.x, b.z - a.z))
+    return math.degrees(scalars.atan2(b.x - a.x, b.z - a.z))
 
 
 def leg_length(a: Point, b: Point) -> float:
@@ -529,7 +530,7 @@ class Terrain:
         leads: dict[int, set[int]] = defaultdict(set)
         for one, other in self.safe_moves.between(label):
             leads[one].add(other)
-        sizes = np.bincount(label) * CELL**2
+        sizes = np.bincount(label) * CELL * CELL
         return leads, set(np.flatnonzero(sizes >= LEAST_REGION).tolist())
 
     @cached_property
@@ -734,7 +735,7 @@ class _Pull:
                 span = _flat(a, c)
                 if span < 1e-6:
                     continue
-                share = ((b.x - a.x) * (c.x - a.x) + (b.z - a.z) * (c.z - a.z)) / span**2
+                share = ((b.x - a.x) * (c.x - a.x) + (b.z - a.z) * (c.z - a.z)) / (span * span)
                 share = min(max(share, 0.0), 1.0)
                 foot = Point(a.x + share * (c.x - a.x), b.y, a.z + share * (c.z - a.z))
                 short = self._touch if k == len(points) - 2 else 0.0
@@ -801,7 +802,7 @@ def _meets(solids: Iterable[Solid], height: float, x: Any, z: Any) -> bool:
 
 def _touch(body: Point, end: Point, goal: PlacedObject) -> float:
     """Metres, seen from above, between the centres of body and goal when they touch."""
-    span = (AGENT_RADIUS + goal.size.x / 2) ** 2 - (body.y - end.y) ** 2
+    span = scalars.square(AGENT_RADIUS + goal.size.x / 2) - scalars.square(body.y - end.y)
     return math.sqrt(max(span, 0.0))
 
 
@@ -838,7 +839,7 @@ def _along(route: Route, at: Point) -> float:
         length, span = leg_length(a, b), _flat(a, b)
         share = 0.0
         if span > 0.0:
-            share = ((at.x - a.x) * (b.x - a.x) + (at.z - a.z) * (b.z - a.z)) / span**2
+            share = ((at.x - a.x) * (b.x - a.x) + (at.z - a.z) * (b.z - a.z)) / (span * span)
             share = min(max(share, 0.0), 1.0)
         near = math.hypot(a.x + share * (b.x - a.x) - at.x, a.z + share * (b.z - a.z) - at.z)
         best = min(best, (near, gone + share * length))

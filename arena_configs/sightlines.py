@@ -14,6 +14,8 @@ import numpy.typing as npt
 from animalcat.arena_configs.geometry import SHELL_INNER, Solid
 from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.placement import PlacedObject, Placement
+from animalcat.portable import scalars
+from animalcat.portable.products import length, product
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -30,7 +32,7 @@ _NEAR: Final = 1e-6
 def _disc() -> Array:
     """Points on a disc of radius 1, each for an equal part of it; its mirror image is the same."""
     points = [
-        (ring / 3.5 * math.sin(angle), ring / 3.5 * math.cos(angle))
+        (ring / 3.5 * scalars.sin(angle), ring / 3.5 * scalars.cos(angle))
         for ring, number in _RINGS
         for angle in (2 * math.pi * k / number for k in range(number))
     ]
@@ -90,7 +92,7 @@ class Sight:
             part for part in self._near(origin, np.array(center), radius) if part[0] is not goal
         ]
         away = max(math.dist(eye, center), 1e-9)
-        degrees = 2.0 * math.degrees(math.asin(min(1.0, radius / away)))
+        degrees = 2.0 * math.degrees(scalars.asin(min(1.0, radius / away)))
         if not near and yaw is None:
             return Look(1.0, 1.0, degrees, (), ())
         ends = _facing(origin, np.array(center), radius)
@@ -119,19 +121,19 @@ class Sight:
         if not self._parts:
             return []
         along = center - eye
-        share = (self._centers - eye) @ along / max(float(along @ along), _NEAR)
+        share = product(self._centers - eye, along) / max(float(product(along, along)), _NEAR)
         nearest = eye + np.clip(share, 0.0, 1.0)[:, None] * along
         off = self._centers - nearest
-        met = (off * off).sum(axis=1) <= (self._radii + radius) ** 2
+        met = (off * off).sum(axis=1) <= scalars.square(self._radii + radius)
         return [self._parts[k] for k in np.flatnonzero(met)]
 
 
 def _in_frame(lines: Array, yaw: float) -> Mask:
     """Whether lines from the camera are within its picture."""
     x, y, z = lines.T
-    sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
+    sin, cos = scalars.sin(math.radians(yaw)), scalars.cos(math.radians(yaw))
     right, ahead = x * cos - z * sin, x * sin + z * cos
-    limit = math.tan(math.radians(HALF_VIEW)) * ahead
+    limit = scalars.tan(math.radians(HALF_VIEW)) * ahead
     return (ahead > 0.0) & (np.abs(right) <= limit) & (np.abs(y) <= limit)
 
 
@@ -150,15 +152,15 @@ def crossed(solid: Solid, eye: Array, ends: Array) -> Mask:
     """Which of the lines from the eye to the ends, (n, 3), pass through a solid, (n,)."""
     middle = np.array(solid.center)
     half = np.maximum(np.array(solid.half), 1e-6)
-    reach = np.linalg.norm(half)
+    reach = length(half)
     low = np.minimum(eye, ends.min(0)) - reach
     high = np.maximum(eye, ends.max(0)) + reach
     if (middle < low).any() or (middle > high).any():
         return np.zeros(len(ends), np.bool_)
-    sin, cos = math.sin(math.radians(solid.yaw)), math.cos(math.radians(solid.yaw))
+    sin, cos = scalars.sin(math.radians(solid.yaw)), scalars.cos(math.radians(solid.yaw))
     turn = np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
-    start = (eye - middle) @ turn
-    along = (ends - eye) @ turn
+    start = product(eye - middle, turn)
+    along = product(ends - eye, turn)
     if solid.shape == "sphere":
         return _ball(start, along, solid.half.x)
     if solid.shape == "shell":
@@ -183,9 +185,9 @@ def crossed(solid: Solid, eye: Array, ends: Array) -> Mask:
 
 
 def _ball(start: Array, along: Array, radius: float) -> Mask:
-    a = (along**2).sum(1)
-    b = along @ start
-    c = float(start @ start) - radius**2
+    a = (along * along).sum(1)
+    b = product(along, start)
+    c = float(product(start, start)) - radius * radius
     root = b * b - a * c
     far = np.sqrt(np.maximum(root, 0.0))
     return (root > 0.0) & (-b + far > _NEAR * a) & (-b - far < (1.0 - _NEAR) * a)
@@ -194,7 +196,7 @@ def _ball(start: Array, along: Array, radius: float) -> Mask:
 def _tube(start: Array, along: Array, half: Array) -> Mask:
     """Which lines cross the upper half of an elliptic tube along z."""
     p, d = start[:2] / half[:2], along[:, :2] / half[:2]
-    a, b, c = (d**2).sum(1), d @ p, float(p @ p) - 1.0
+    a, b, c = (d * d).sum(1), product(d, p), float(product(p, p)) - 1.0
     root = b * b - a * c
     met = np.zeros(len(along), np.bool_)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -9,9 +9,10 @@ from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
 from animalcat.arena_configs.families.scope import EASE, Formula, Scope, Value
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
 
 _LAST: Final = 1.0 - 1e-12
 """The share of the greatest number of a range."""
@@ -127,7 +128,7 @@ class Interval:
         if self.kind == "integers":
             return low + math.floor(share * (high - low + 1.0))
         if self.kind == "log_uniform":
-            return low * (high / low) ** share
+            return low * scalars.power(high / low, share)
         return low + (high - low) * share
 
     def share(self, value: float, scope: Scope) -> float:
@@ -139,7 +140,7 @@ class Interval:
         if low == high:
             return 0.0
         if self.kind == "log_uniform":
-            return min(math.log(value / low) / math.log(high / low), _LAST)
+            return min(scalars.log(value / low) / scalars.log(high / low), _LAST)
         return min((value - low) / (high - low), _LAST)
 
     def spread(self, scope: Scope) -> list[Value]:
@@ -154,11 +155,13 @@ class Interval:
         if self.kind == "uniform":
             return _plain(np.linspace(low, high, _STEPS + 1))
         # Below the turn a part of the logarithm is less, above it a part of the whole.
-        rate = math.log(high / low) / _STEPS
+        rate = scalars.log(high / low) / _STEPS
         turn = min(max(step / rate, low), high)
-        below, above = math.log(turn / low) / rate, (high - turn) / step
+        below, above = scalars.log(turn / low) / rate, (high - turn) / step
         steps = np.linspace(0.0, below + above, math.ceil(below + above - EASE) + 1)
-        up = low * np.exp(rate * np.minimum(steps, below)) + step * np.maximum(steps - below, 0.0)
+        up = low * portable.exp(rate * np.minimum(steps, below)) + step * np.maximum(
+            steps - below, 0.0
+        )
         return _plain(up.clip(low, high))
 
     def _limits(self, scope: Scope) -> tuple[float, float]:
@@ -205,15 +208,17 @@ class TruncatedNormal:
         """The number below which a share of all draws are."""
         low, high = _ends(self.low, self.high, scope)
         mean, sd = self._center(scope)
-        first, last = (float(ndtr((end - mean) / sd)) for end in (low, high))
-        return min(high, max(low, mean + sd * float(ndtri(first + share * (last - first)))))
+        first, last = (float(portable.ndtr((end - mean) / sd)) for end in (low, high))
+        return min(
+            high, max(low, mean + sd * float(portable.ndtri(first + share * (last - first))))
+        )
 
     def share(self, value: float, scope: Scope) -> float:
         """The share at which it is a number, or the nearest to it."""
         low, high = _ends(self.low, self.high, scope)
         mean, sd = self._center(scope)
         value = min(max(value, low), high)
-        first, here, last = (float(ndtr((end - mean) / sd)) for end in (low, value, high))
+        first, here, last = (float(portable.ndtr((end - mean) / sd)) for end in (low, value, high))
         return min((here - first) / (last - first), _LAST) if last > first else 0.0
 
     def spread(self, scope: Scope) -> list[Value]:

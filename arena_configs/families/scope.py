@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from animalcat.arena_configs.model import ArenaError, Problem
+from animalcat.portable import scalars
 from animalcat.text.formulas import Call, Expression, FormulaError, text
 
 Value: TypeAlias = float | str
@@ -176,15 +177,15 @@ def _at_most(a: float, b: float) -> float:
 
 
 def _sin(x: float) -> float:
-    return math.sin(math.radians(x))
+    return scalars.sin(math.radians(x))
 
 
 def _cos(x: float) -> float:
-    return math.cos(math.radians(x))
+    return scalars.cos(math.radians(x))
 
 
 def _heading(x: float, z: float) -> float:
-    return math.degrees(math.atan2(x, z))
+    return math.degrees(scalars.atan2(x, z))
 
 
 def _floor(x: float) -> float:
@@ -225,9 +226,9 @@ _FUNCTIONS: Final[Mapping[tuple[str, int], Callable[..., float]]] = MappingProxy
         ("mul", 0): _product,
         ("min", 0): _least,
         ("max", 0): _most,
-        ("pow", 2): math.pow,
-        ("exp", 1): math.exp,
-        ("log", 1): math.log,
+        ("pow", 2): scalars.power,
+        ("exp", 1): scalars.exp,
+        ("log", 1): scalars.log,
         ("less", 2): _less,
         ("at_most", 2): _at_most,
         ("not", 1): _not,

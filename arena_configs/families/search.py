@@ -33,6 +33,9 @@ from animalcat.arena_configs.families.sampling import Draw, draw_parameters, fit
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
 from animalcat.arena_configs.model import ArenaError
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
+from animalcat.portable.products import product
 
 SHORT: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -94,7 +97,10 @@ class SearchResult(NamedTuple):
         It is the root of the sum of squares, over the demands, of the relative differences.
         """
         return math.sqrt(
-            math.fsum((ALIKE * _off(self.asked[name], self.made[name])) ** 2 for name in self.asked)
+            math.fsum(
+                scalars.square(ALIKE * _off(self.asked[name], self.made[name]))
+                for name in self.asked
+            )
         )
 
 
@@ -360,9 +366,9 @@ class _Search:
                 continue
             x = np.array([point - best.candidate.point for point, _ in known])
             y = np.array([value - here for _, value in known])
-            near = np.exp(-np.square(x).sum(axis=1))
-            gram = (x * near[:, None]).T @ x + 1e-2 * np.eye(x.shape[1])
-            slopes[name] = np.linalg.solve(gram, (x * near[:, None]).T @ y)
+            near = portable.exp(-np.square(x).sum(axis=1))
+            gram = product((x * near[:, None]).T, x) + 1e-2 * np.eye(x.shape[1])
+            slopes[name] = portable.solve(gram, product((x * near[:, None]).T, y))
         return slopes
 
     def _hoped(
@@ -377,7 +383,7 @@ class _Search:
             if name in option.claimed and name in best.candidate.claimed:
                 there = here + option.claimed[name] - best.candidate.claimed[name]
             elif name in models:
-                there = here + float(models[name] @ (option.point - best.candidate.point))
+                there = here + float(product(models[name], option.point - best.candidate.point))
             else:
                 there = here
             offs.append(_off(asked, there))

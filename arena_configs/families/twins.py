@@ -34,6 +34,9 @@ from animalcat.arena_configs.families.sampling import Draw, draw_parameters, fit
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.features import MeasuredFeatures
 from animalcat.arena_configs.model import Arena
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
+from animalcat.portable.products import product
 
 POOL: Final = 24
 """Arenas of a stratum that are drawn and measured before any twin is made."""
@@ -292,7 +295,9 @@ class Stratum:
     def _wide(self, rng: np.random.Generator) -> Draw:
         """A draw that is likelier than others to be near the ends of ranges."""
         draw = draw_parameters(self.family, self.paradigm, rng)
-        wide = {n: math.sin(share * math.pi / 2) ** 2 for n, share in draw.shares.items()}
+        wide = {
+            n: scalars.square(scalars.sin(share * math.pi / 2)) for n, share in draw.shares.items()
+        }
         other = Draw(draw.paradigm, wide, draw.seed)
         return other if fits(self.family, other) else draw
 
@@ -392,7 +397,9 @@ def _loss(aims: Mapping[str, Wanted], demands: Mapping[str, float]) -> float:
         if made is None or aim.value is None:
             total += 0.0 if made is aim.value else 1e4
         else:
-            total += ((made - aim.value) / max(aim.within, _STEP * (aim.within == 0.0))) ** 2
+            total += scalars.square(
+                (made - aim.value) / max(aim.within, _STEP * (aim.within == 0.0))
+            )
     return math.sqrt(total)
 
 
@@ -431,7 +438,7 @@ class _Guess:
             if spread_y < 1e-9:
                 continue
             gram = _kernel(x[rows], x[rows]) + 1e-3 * np.eye(len(rows))
-            weights: Floats = np.linalg.solve(gram, y - mean).astype(np.float64)
+            weights: Floats = portable.solve(gram, y - mean)
             self._terms.append((x[rows], weights, mean, aim))
 
     def __call__(self, values: Sequence[Mapping[str, Value]]) -> Floats:
@@ -440,9 +447,9 @@ class _Guess:
         total = np.zeros(len(values))
         for known, weights, mean, aim in self._terms:
             assert aim.value is not None
-            guess = mean + _kernel(x, known) @ weights
+            guess = mean + product(_kernel(x, known), weights)
             within = max(aim.within, _STEP * (aim.within == 0.0))
-            total += ((guess - aim.value) / within) ** 2
+            total += scalars.square((guess - aim.value) / within)
         return np.sqrt(total)
 
     def _raw(self, values: Sequence[Mapping[str, Value]]) -> Floats:
@@ -464,5 +471,5 @@ class _Guess:
 def _kernel(a: Floats, b: Floats) -> Floats:
     """Covariance of a linear function plus a smooth one."""
     size = max(a.shape[1], 1)
-    square = np.square(a).sum(1)[:, None] + np.square(b).sum(1)[None, :] - 2.0 * a @ b.T
-    return a @ b.T / size + np.exp(-np.maximum(square, 0.0) / (2.0 * size))
+    square = np.square(a).sum(1)[:, None] + np.square(b).sum(1)[None, :] - product(2.0 * a, b.T)
+    return product(a, b.T) / size + portable.exp(-np.maximum(square, 0.0) / (2.0 * size))

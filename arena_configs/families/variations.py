@@ -23,6 +23,7 @@ from animalcat.arena_configs.families.variants import (
 from animalcat.arena_configs.model import ARENA_SIDE, RGB, Arena
 from animalcat.arena_configs.placement import AGENT_RADIUS, place
 from animalcat.arena_configs.sequence import episode_arenas, of_parts
+from animalcat.portable import scalars
 
 SHIFTS: Final = 40
 """Turns that are tried for one at which everything still has room."""
@@ -144,7 +145,7 @@ def _room(arena: Arena, rng: np.random.Generator, grid: float) -> list[_Move]:
 def _corners(
     x: float, z: float, half_x: float, half_z: float, yaw: float
 ) -> list[tuple[float, float]]:
-    sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
+    sin, cos = scalars.sin(math.radians(yaw)), scalars.cos(math.radians(yaw))
     return [
         (x + dx * cos + dz * sin, z + dz * cos - dx * sin)
         for dx in (-half_x, half_x)

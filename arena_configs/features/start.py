@@ -20,6 +20,7 @@ from animalcat.arena_configs.returns import (
     min_return,
 )
 from animalcat.arena_configs.routes import is_lava, is_movable
+from animalcat.portable import scalars
 
 IN_FRONT: Final = 50.0
 """Degrees off the heading up to which the reward counts as in front: half the camera's field of
@@ -50,7 +51,9 @@ def asked_size(thing: PlacedObject) -> float:
 def bearing(placement: Placement, thing: PlacedObject) -> float:
     """Degrees from the agent's heading to an object, clockwise, in [-180, 180)."""
     start = placement.agent
-    direction = math.atan2(thing.position.x - start.position.x, thing.position.z - start.position.z)
+    direction = scalars.atan2(
+        thing.position.x - start.position.x, thing.position.z - start.position.z
+    )
     return (math.degrees(direction) - start.yaw + 180.0) % 360.0 - 180.0
 
 
@@ -137,7 +140,7 @@ def _straight_way(start: Point, reward: PlacedObject) -> Solid:
         "box",
         Point((start.x + goal.x) / 2, (low + high) / 2, (start.z + goal.z) / 2),
         Point(AGENT_RADIUS, (high - low) / 2, length / 2),
-        math.degrees(math.atan2(goal.x - start.x, goal.z - start.z)),
+        math.degrees(scalars.atan2(goal.x - start.x, goal.z - start.z)),
     )
 
 

@@ -18,6 +18,7 @@ from animalcat.arena_configs.routes import (
     positive_goals,
 )
 from animalcat.arena_configs.sightlines import Look, Sight
+from animalcat.portable import scalars
 
 NO_WAY: Final = "the agent finds no safe way to any reward"
 """Why there is no way to measure, when nothing else is wrong."""
@@ -147,6 +148,8 @@ def nearest_reward(placement: Placement) -> PlacedObject | None:
     start = placement.agent.position
     return min(
         positive_goals(placement),
-        key=lambda thing: sum((a - b) ** 2 for a, b in zip(start, thing.position, strict=True)),
+        key=lambda thing: sum(
+            scalars.square(a - b) for a, b in zip(start, thing.position, strict=True)
+        ),
         default=None,
     )

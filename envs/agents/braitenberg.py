@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import atan2, cos, degrees, hypot, radians, sin
+from math import degrees, hypot, radians
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from animalcat.envs.rays import Ray, Rays
 from animalcat.envs.types import PHYSICS_STEP, RAY_RADIUS
+from animalcat.portable.scalars import atan2, cos, sin
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo

@@ -20,6 +20,7 @@ from animalcat.envs.sim.rules import Pickup
 from animalcat.envs.sim.scene import Primitive, Shape, Style, tag_index
 from animalcat.envs.sim.vector import Vector
 from animalcat.envs.sim.zones import Zone
+from animalcat.portable import scalars
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -189,7 +190,7 @@ def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: fl
     push = (0.0, 0.0, 0.0)
     if kind.bounce:
         angle = math.radians(thing.yaw)
-        push = (_BOUNCE_SPEED * math.sin(angle), 0.0, _BOUNCE_SPEED * math.cos(angle))
+        push = (_BOUNCE_SPEED * scalars.sin(angle), 0.0, _BOUNCE_SPEED * scalars.cos(angle))
     return Body(
         colliders=tuple(_collider(solid, hull=kind.hull) for solid in local),
         position=origin,
@@ -239,7 +240,7 @@ def tunnel(half: Point) -> Surface:
         half: Outer radii along x and y, and half the length, in metres.
     """
     angles = np.arange(_TUNNEL_FACETS) * (2 * np.pi / _TUNNEL_FACETS)
-    circle = np.stack([np.cos(angles) * half.x, np.sin(angles) * half.y], 1)
+    circle = np.array([(scalars.cos(a) * half.x, scalars.sin(a) * half.y) for a in angles.tolist()])
     rings = [
         np.column_stack([circle * scale, np.full(_TUNNEL_FACETS, end * half.z)])
         for scale, end in ((1.0, -1), (1.0, 1), (SHELL_INNER, 1), (SHELL_INNER, -1))
@@ -266,7 +267,7 @@ def _primitive(thing: PlacedObject, part: int, solid: Solid) -> Primitive:
     sign = _sign(thing)
     # A scene's wedge is high at local -z, an object's at +z.
     angle = math.radians(solid.yaw + (180.0 if solid.shape == "wedge" else 0.0))
-    sin, cos = math.sin(angle), math.cos(angle)
+    sin, cos = scalars.sin(angle), scalars.cos(angle)
     return Primitive(
         shape=_SHAPES[solid.shape],
         center=solid.center,

@@ -8,7 +8,7 @@ bytes.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import pi, tan
+from math import pi
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from animalcat.envs.sim.surroundings import (
     picket_shades,
     sky_light,
 )
+from animalcat.portable.compiled import tan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +97,9 @@ def _codes() -> Bytes:
     0.14 codes (Mesa, lp_bld_format_srgb.c). So light 129/255 is code 188, where sRGB says 188.5006.
     """
     light = np.arange(65536) / 65535
-    curve = 1.0622 * (0.675 * light**0.375 + 0.325 * light**0.5) - 0.062
+    half = np.sqrt(light)
+    eighth = np.sqrt(np.sqrt(half))  # roots and products, which every processor rounds the same
+    curve = 1.0622 * (0.675 * (eighth * eighth * eighth) + 0.325 * half) - 0.062
     return np.round(255 * np.where(light <= 0.0031308, 12.92 * light, curve)).astype(np.uint8)
 
 

@@ -9,7 +9,7 @@ one hits what the other passes).
 
 from __future__ import annotations
 
-from math import cos, inf, radians, sin, sqrt
+from math import inf, radians, sqrt
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from numba import njit
 
 from animalcat.envs.types import RAY_LENGTH, RAY_RADIUS
+from animalcat.portable.compiled import cos, sin
 
 GRAZED: Final = 1e-3
 """Metres between a sphere's lowest point and a box's top within which rounding may decide."""

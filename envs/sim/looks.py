@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from math import cos, pi, sin
+from math import pi
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.looks import LOOKS, Piece
+from animalcat.portable.products import length, product
+from animalcat.portable.scalars import cos, sin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,14 +134,14 @@ def _planes(piece: Piece) -> npt.NDArray[np.float64]:
             other = (side + 1) % piece.sides
             # The longer of the two edges: a ring may be a point.
             edges = (low[other] - low[side], high[other] - high[side])
-            edge = max(edges, key=lambda e: float(e @ e))
+            edge = max(edges, key=lambda e: float(product(e, e)))
             normal = np.cross(edge, high[side] - low[side])
-            size = float(np.linalg.norm(normal))
+            size = length(normal)
             if size < _FLAT:
                 continue
-            distance = float(normal @ low[side])
+            distance = float(product(normal, low[side]))
             # Outward: away from the middle.
-            size = size if float(normal @ inside) <= distance else -size
+            size = size if float(product(normal, inside)) <= distance else -size
             x, y, z = (normal / size).tolist()
             faces.append((x, y, z, distance / size))
     return np.array(faces)

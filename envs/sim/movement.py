@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from animalcat.portable import scalars
+
 if TYPE_CHECKING:
     from animalcat.envs.sim.physics import Physics
     from animalcat.envs.sim.vector import Vector
@@ -124,4 +126,4 @@ def to_local(velocity: Vector, yaw: float) -> Vector:
 def _heading(yaw: float) -> tuple[float, float]:
     """Sine and cosine of a yaw in degrees; an episode has some 180 of them."""
     angle = math.radians(yaw)
-    return math.sin(angle), math.cos(angle)
+    return scalars.sin(angle), scalars.cos(angle)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from animalcat.envs.sim.engine import Entity, Pose, Scene, physx
 from animalcat.envs.sim.vector import Vector
 from animalcat.envs.types import PHYSICS_STEP
+from animalcat.portable import scalars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -314,7 +315,7 @@ class Physics:
         self, component: physx.PhysxRigidBaseComponent, position: Vector, yaw: float
     ) -> Entity:
         half = math.radians(yaw) / 2
-        pose = Pose(position, (math.cos(half), 0.0, math.sin(half), 0.0))
+        pose = Pose(position, (scalars.cos(half), 0.0, scalars.sin(half), 0.0))
         return self._insert_at(component, pose)
 
     def _insert_at(self, component: physx.PhysxRigidBaseComponent, pose: Pose) -> Entity:

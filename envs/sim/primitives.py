@@ -5,7 +5,7 @@ The light of the real build (fitted to its camera images) is the sky's alone: no
 
 from __future__ import annotations
 
-from math import cos, inf, radians, sin, sqrt
+from math import inf, radians, sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,6 +21,8 @@ from animalcat.envs.sim.sight import (
     meet_within,
     screen_bounds,
 )
+from animalcat.portable.compiled import cos, sin
+from animalcat.portable.kernels import power
 
 if TYPE_CHECKING:
     from animalcat.envs.sim.looks import Pieces
@@ -529,4 +531,4 @@ def _pixel(panel: Floats, picture: npt.NDArray[np.int32], pixels: Bytes, y: floa
 @njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_linear(code: float) -> float:
     """Linear light of an sRGB code in 0..1."""
-    return code / 12.92 if code <= 0.04045 else ((code + 0.055) / 1.055) ** 2.4
+    return code / 12.92 if code <= 0.04045 else power((code + 0.055) / 1.055, 2.4)

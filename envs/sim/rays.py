@@ -7,7 +7,7 @@ regions of faces, edges and corners. So the contact is found exactly, piece by p
 
 from __future__ import annotations
 
-from math import cos, inf, radians, sin, sqrt
+from math import inf, radians, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from animalcat.arena_configs.geometry import SHELL_INNER
 from animalcat.arena_configs.tags import MISSED
 from animalcat.envs.sim.grazing import GRAZED, INSIDE, UPRIGHT, aims, over_box
 from animalcat.envs.types import RAY_LENGTH, RAY_RADIUS
+from animalcat.portable.compiled import cos, sin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,6 +21,7 @@ from animalcat.envs.sim.physics import Body, Box
 from animalcat.envs.sim.rules import LONGEST_WAIT
 from animalcat.envs.sim.scene import Primitive, Shape, Style, tag_index
 from animalcat.envs.types import PHYSICS_STEP
+from animalcat.portable import scalars
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,8 +209,8 @@ class FruitTree:
         low = _LOWEST - _CROWN.y
         y = float(self._rng.uniform(low, _CROWN_RADIUS))
         around = float(self._rng.uniform(0.0, 2 * math.pi))
-        reach = math.sqrt(_CROWN_RADIUS**2 - y * y)
-        x, z = _CROWN.x + reach * math.sin(around), _CROWN.z + reach * math.cos(around)
+        reach = math.sqrt(_CROWN_RADIUS * _CROWN_RADIUS - y * y)
+        x, z = _CROWN.x + reach * scalars.sin(around), _CROWN.z + reach * scalars.cos(around)
         return _in_arena(self._thing, Point(x, _CROWN.y + y, z))
 
 
@@ -251,7 +252,7 @@ class Stockpiler:
         )
         half = Point(HOUSING_WALL / 2, HATCH_HEIGHT / 2, width / 2 - HOUSING_WALL)
         yaw = prop.thing.yaw
-        sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
+        sin, cos = scalars.sin(math.radians(yaw)), scalars.cos(math.radians(yaw))
         seen = Primitive(
             Shape.BOX,
             self._closed,

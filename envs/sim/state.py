@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from animalcat.envs.sim.physics import AGENT_RADIUS
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.state import AGENT, Column
 from animalcat.envs.types import STATE_COLUMNS
+from animalcat.portable import scalars
 
 if TYPE_CHECKING:
     from animalcat.envs.sim.world import World
@@ -50,7 +52,7 @@ def state_of(world: World) -> State:
                 max(0.0, item.delays[0] - world.episode.steps),
             )
     agent = world.agent
-    sin, cos = np.sin(np.radians(agent.yaw)), np.cos(np.radians(agent.yaw))
+    sin, cos = scalars.sin(math.radians(agent.yaw)), scalars.cos(math.radians(agent.yaw))
     about = state[AGENT]
     about[Column.NUMBER] = -1
     about[Column.SHAPE] = Shape.SPHERE

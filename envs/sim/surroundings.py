@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import cos, floor, inf, radians, sin
+from math import floor, inf, radians
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+
+from animalcat.portable.compiled import cos, sin
 
 if TYPE_CHECKING:
     Floats = npt.NDArray[np.float32]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ from animalcat.envs.sim.scene import Shape
 from animalcat.envs.sim.spawners import FruitTree, Stockpiler, supply
 from animalcat.envs.sim.stage import Prop, Stage
 from animalcat.envs.sim.triggers import Button, DataZone
+from animalcat.portable import scalars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -306,7 +308,7 @@ class World:
         for row in np.flatnonzero(scene.active & ~scene.overlap_ok).tolist():
             kind = Shape(int(scene.kind[row]))
             turn = scene.rotation[row]
-            yaw = float(np.degrees(np.arctan2(turn[0, 2], turn[0, 0])))
+            yaw = math.degrees(scalars.atan2(float(turn[0, 2]), float(turn[0, 0])))
             # A scene's wedge is high at local -z, a solid's at +z.
             yaw += 180.0 if kind is Shape.WEDGE else 0.0
             center, half = Point(*scene.center[row].tolist()), Point(*scene.half[row].tolist())

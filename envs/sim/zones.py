@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from animalcat.envs.sim.physics import AGENT_RADIUS
+from animalcat.portable import scalars
 
 if TYPE_CHECKING:
     from animalcat.envs.sim.vector import Vector
@@ -32,7 +33,7 @@ class Zone:
 
     def __post_init__(self) -> None:
         angle = math.radians(self.yaw)
-        object.__setattr__(self, "_heading", (math.sin(angle), math.cos(angle)))
+        object.__setattr__(self, "_heading", (scalars.sin(angle), scalars.cos(angle)))
         object.__setattr__(self, "_radius", math.hypot(*self.half))
 
     def gap(self, position: Vector) -> float:

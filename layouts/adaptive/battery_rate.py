@@ -39,12 +39,16 @@ outcome may be true, and the bet counts as that which wins less.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -70,7 +74,7 @@ _NOTHING: Final = "nothing was played"
 _EVENLY: Final = 1e-9
 """By how much propensities of even draws may differ, as a share of each."""
 _NO_DRAW: Final = "none of the arenas played was drawn at random"
-_TILTS: Final = np.concatenate([[0.0], np.geomspace(1e-4, 1e6, 41)])
+_TILTS: Final = np.array([0.0, *(scalars.power(10.0, k / 4.0) for k in range(-16, 25))])
 """Sizes of bets that are tried first, in units of the mean propensity."""
 
 
@@ -185,7 +189,7 @@ class RateBettor:
         rates = [(float(rate), 0.0) for rate in _RATES]
         self._moves, self._trusts = np.array([*layout, *rates]).T
         halves = [0.5 / len(part) for part in (layout, rates) for _ in part]
-        self._weights = np.log(halves)
+        self._weights = portable.log(halves)
 
     def learn(self, predicted: float, success: bool) -> None:
         """Take in the outcome of an instance that was played for the first time.
@@ -195,14 +199,14 @@ class RateBettor:
             success: Whether it succeeded.
         """
         p = self._each(np.array([predicted]))[:, 0]
-        self._weights += np.log(p if success else 1.0 - p)
+        self._weights += portable.log(p if success else 1.0 - p)
         self.played += 1
         self.passed += success
 
     def mixed(self, predicted: Floats) -> Floats:
         """Mix the predictions of layout and constant rates by how well each did, (instances,)."""
-        shares = np.exp(self._weights - self._weights.max())
-        return np.asarray(shares / shares.sum() @ self._each(predicted))
+        shares = portable.exp(self._weights - self._weights.max())
+        return np.asarray(portable.dot(shares / shares.sum(), self._each(predicted)))
 
     def wager(self, predicted: Floats, propensities: Floats, drawn: int, before: int) -> Wager:
         """Stake on an instance that was drawn.
@@ -225,11 +229,8 @@ class RateBettor:
 
     def _each(self, predicted: Floats) -> Floats:
         """What each predictor says, (predictors, instances)."""
-        # Imported here, since clients read wagers and have no SciPy.
-        from scipy.special import expit, logit
-
-        logits = logit(np.clip(predicted, _EDGE, 1.0 - _EDGE))
-        p = expit(self._moves[:, np.newaxis] + self._trusts[:, np.newaxis] * logits)
+        logits = portable.logit(np.clip(predicted, _EDGE, 1.0 - _EDGE))
+        p = portable.expit(self._moves[:, np.newaxis] + self._trusts[:, np.newaxis] * logits)
         return np.clip(p, _EDGE, 1.0 - _EDGE)
 
 
@@ -286,15 +287,30 @@ def _not_exact(wagers: Sequence[Wager], played: int, begun: int) -> str:
 
 def _exactly(size: int, played: int, passed: int) -> tuple[int, int]:
     """Fewest and most successes among all that even draws do not reject."""
-    # Imported here, since clients read wagers and have no SciPy.
-    from scipy.stats import hypergeom
-
-    numbers = np.arange(passed, size - played + passed + 1)
-    so_many = hypergeom.sf(passed - 1, size, numbers, played)
-    so_few = hypergeom.cdf(passed, size, numbers, played)
+    fewest, most = passed, size - played + passed
     least = 0.5 * (1.0 - SHARE)
-    left = numbers[(so_many > least) & (so_few > least)]
-    return int(left[0]), int(left[-1])
+    # The more succeed among all, the likelier are so many among those played.
+    low = bisect_left(
+        range(most), True, fewest, key=lambda n: _chance(size, n, played, passed, played) > least
+    )
+    high = bisect_left(
+        range(most + 1), True, low, key=lambda n: _chance(size, n, played, 0, passed) <= least
+    )
+    return low, high - 1
+
+
+def _chance(size: int, number: int, played: int, first: int, last: int) -> float:
+    """Probability that first to last of those played are among a number of successes of all."""
+    k = np.arange(max(first, played - size + number), min(last, number) + 1)
+    logs = _ways(number, k) + _ways(size - number, played - k) - _ways(size, played)
+    return float(portable.exp(logs).sum())
+
+
+def _ways(of: int, some: Ints | int) -> Floats:
+    """Logarithm of how many ways there are to choose some of so many."""
+    return portable.gammaln(of + 1.0) - (
+        portable.gammaln(np.asarray(some) + 1.0) + portable.gammaln(of - np.asarray(some) + 1.0)
+    )
 
 
 def _at_any_time(
@@ -311,7 +327,7 @@ def _at_any_time(
             stakes += wager.success if success else wager.failure
         best = np.maximum(best, stakes)
     low, high = passed, passed + unknown
-    left = (tested >= low) & (tested <= high) & (best < -np.log(1.0 - SHARE))
+    left = (tested >= low) & (tested <= high) & (best < -portable.log(1.0 - SHARE))
     if left.any():  # else the truth itself was rejected, or lies between two that were tested
         first, last = np.flatnonzero(left)[[0, -1]]
         # Stakes against a number in between are taken to lie between those of its neighbours.
@@ -333,7 +349,7 @@ def _factors(
         rest: Successes among all that were not told, for each hypothetical total, (totals,).
         shut: How many of these could not be drawn.
     """
-    size, expected = float(count.sum()), float(count @ p)
+    size, expected = float(count.sum()), float(portable.dot(count, p))
     least, most = np.maximum(rest - shut, 0.0), np.minimum(rest, size)
     betting = (rest >= 0.0) & (rest <= size + shut) & ((expected < least) | (expected > most))
     success, failure = np.zeros(len(rest)), np.zeros(len(rest))
@@ -344,8 +360,8 @@ def _factors(
     # The fair price under the outcomes that win most, so tilts need not be exact.
     price = _sums_of_wins(1.0 - p, q, count * q, tilt) + tilt * wanted
     at = tilt / q[drawn]
-    failure[betting] = np.log(_win(1.0 - p[drawn], at) / price)
-    success[betting] = np.log(_win(p[drawn], -at) / price)
+    failure[betting] = portable.log(_win(1.0 - p[drawn], at) / price)
+    success[betting] = portable.log(_win(p[drawn], -at) / price)
     return success, failure
 
 
@@ -364,7 +380,7 @@ def _tilts(p: Floats, q: Floats, count: Floats, wanted: Floats) -> Floats:
 
 
 def _interpolated(wanted: Floats, sums: Floats, tilts: Floats) -> Floats:
-    order = np.argsort(sums)
+    order = np.argsort(sums, kind="stable")
     return np.interp(wanted, sums[order], tilts[order])
 
 
@@ -375,7 +391,8 @@ def _sums_of_wins(
     from animalcat.layouts.inference.kernels import sums_of_wins  # brings numba
 
     out = np.empty(len(tilts))
-    sums_of_wins(chance, 1.0 / q, weights, tilts, inverse, out)
+    wins = np.empty(len(chance))
+    sums_of_wins(chance, 1.0 / q, weights, tilts, inverse, wins, out)
     return out
 
 

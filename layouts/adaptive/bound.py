@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import zeta
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.plan import StoppingRule
@@ -19,6 +18,7 @@ from animalcat.layouts.model.likelihood import LEAST_SIZE, trials_of
 from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Beta, Layout
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -92,7 +92,7 @@ def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[I
         plays: How often each instance may be played.
     """
     layout = bank.layout
-    z = rng(0, "bound", 0).standard_normal((AGENTS, len(layout.latents)))
+    z = portable.standard_normal(rng(0, "bound", 0), (AGENTS, len(layout.latents)))
     own = bank.place[~bank.offered]
     counts = np.bincount(own, minlength=len(bank.distinct)).astype(np.float64) * plays
     information = np.tile(np.eye(z.shape[1]), (AGENTS, 1, 1))
@@ -104,10 +104,11 @@ def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[I
         slopes = np.stack(
             [_slope(bank.evaluator, columns, z, k, outcome) for k in range(z.shape[1])]
         )
-        information += np.einsum(
-            "kuia,lvia,uvia,i->akl", slopes, slopes, metric, given, optimize=True
-        )
-    covariance = np.asarray(np.linalg.inv(information), np.float64)
+        for u, v in product(range(metric.shape[0]), repeat=2):
+            scaled = slopes[:, u] * (metric[u, v] * given[:, np.newaxis])
+            information += np.einsum("kia,lia->akl", scaled, slopes[:, v])
+    units = np.broadcast_to(np.eye(z.shape[1]), information.shape)
+    covariance = portable.solve(information, units)
     bounds: list[InformationBound] = []
     for k in layout.capabilities:
         node = layout.latents[k]
@@ -144,7 +145,9 @@ def _in_units(prior: Prior, z: Floats, sd: Floats) -> Floats:
     mean = z * (1.0 - sd**2)
     values = prior.from_standard((mean[:, np.newaxis] + sd[:, np.newaxis] * at).ravel())
     values = values.reshape(len(z), NODES)
-    return np.sqrt((values - (values @ weights)[:, np.newaxis]) ** 2 @ weights)
+    return np.sqrt(
+        portable.dot((values - portable.dot(values, weights)[:, np.newaxis]) ** 2, weights)
+    )
 
 
 def _target(rule: StoppingRule, node: Latent) -> float:
@@ -197,4 +200,11 @@ def _expected(evaluator: Evaluator, columns: Floats, z: Floats, outcome: int) ->
 
 
 def _trigamma(x: Floats) -> Floats:
-    return zeta(2.0, x)  # DLMF 25.11.12
+    """The second derivative of log gamma, by DLMF 5.15.5 and 5.15.8."""
+    below = np.zeros_like(x)
+    for k in range(12):
+        below = below + 1.0 / ((x + k) * (x + k))
+    far = 1.0 / (x + 12.0)
+    square = far * far
+    series = square * (1.0 / 6.0 - square * (1.0 / 30.0 - square * (1.0 / 42.0 - square / 30.0)))
+    return below + far * (1.0 + 0.5 * far + series)

@@ -21,13 +21,13 @@ from typing import Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlogy
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.likelihood import LEAST_SIZE, draw_outcomes, log_density, trials_of
 from animalcat.layouts.model.spec import Bernoulli, Binomial, Likelihood
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -150,21 +150,23 @@ class GainEstimator:
         weights = _thinned(posterior.weights, PARTICLES)
         weights = weights / weights.sum()
         masks = [m for k in about for m in _bins(thin[:, layout.capabilities[k]], weights)]
-        shares = np.array([weights @ m for m in masks])
+        shares = np.array([portable.dot(weights, m) for m in masks])
         rows = np.vstack([weights, *(weights * m for m in masks)])
         if self._binary:
             p = self._probabilities(posterior.particles, PARTICLES)
             sums = _sums(p, rows)
             within = sums[1:] / shares[:, np.newaxis]
-            gains = len(about) * _entropy(sums[0]) - shares @ _entropy(within)
+            gains = len(about) * _entropy(sums[0]) - portable.dot(shares, _entropy(within))
         else:
             looked_at, gains = self._worth_a_look(posterior)
             nats = np.empty(len(looked_at))
             for i, table in enumerate(_tables(self.bank, thin, weights, looked_at)):
-                joint = rows @ table.T
+                joint = portable.dot(rows, table.T)
                 within = joint[1:] / shares[:, np.newaxis]
-                whole = -xlogy(joint[0], joint[0]).sum()
-                nats[i] = len(about) * whole + (xlogy(within, within).sum(axis=1) @ shares)
+                whole = -portable.xlogy(joint[0], joint[0]).sum()
+                nats[i] = len(about) * whole + portable.dot(
+                    portable.xlogy(within, within).sum(axis=1), shares
+                )
             gains *= max(float(nats.min()), 0.0) / max(float(gains.max()), 1e-300)
             gains[looked_at] = nats
         return np.maximum(gains, 0.0)[self.bank.place]
@@ -247,8 +249,8 @@ class GainEstimator:
         futures: list[tuple[float, Floats]] = []
         for row in outcomes:
             likelihood = self.bank.evaluator.log_likelihood(theta, columns, row)
-            posterior = weights * np.exp(likelihood - likelihood.max())
-            chance = float(posterior.sum()) * float(np.exp(likelihood.max()))
+            posterior = weights * portable.exp(likelihood - likelihood.max())
+            chance = float(posterior.sum()) * float(portable.exp(likelihood.max()))
             futures.append((chance, posterior / posterior.sum()))
         if len(pending) > _PENDING_EXACT or not self._binary:
             return [(1.0 / len(futures), w) for _, w in futures]
@@ -279,7 +281,7 @@ class GainEstimator:
         for weights in futures:
             thin = _thinned(weights, count)
             thin = thin / thin.sum()
-            mean = thin @ sample
+            mean = portable.dot(thin, sample)
             centred = sample - mean
             known.append((thin, mean, centred))
             weightings.append(np.vstack([thin, (centred * thin[:, np.newaxis]).T]))
@@ -300,7 +302,13 @@ class GainEstimator:
             found = [_guessed(self.bank, thinned, chosen, each) for each in weightings]
         spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
         return [
-            ExpectedGains(drops, drops @ spans**-2.0, predicted, thin @ centred**2, mean)
+            ExpectedGains(
+                drops,
+                portable.dot(drops, 1.0 / spans**2),
+                predicted,
+                portable.dot(thin, centred**2),
+                mean,
+            )
             for (drops, predicted), (thin, mean, centred) in zip(found, known, strict=True)
         ]
 
@@ -372,14 +380,16 @@ def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Float
     """`_guessed` for a block of instances with one outcome, from its `_moments`."""
     degree = len(moments) // 2
     powers = np.arange(1, degree + 1)
-    known = [m @ weightings[0] for m in moments]
+    known = [portable.dot(m, weightings[0]) for m in moments]
     mean: Floats = np.stack([np.ones(len(moments[0])), *known], axis=1)
-    together: Floats = np.stack([m @ weightings[1:].T for m in moments[:degree]], axis=1)
+    together: Floats = np.stack(
+        [portable.dot(m, weightings[1:].T) for m in moments[:degree]], axis=1
+    )
     spread = mean[:, powers[:, np.newaxis] + powers]
     spread -= mean[:, powers, np.newaxis] * mean[:, np.newaxis, powers]
     scale = np.maximum(np.trace(spread, axis1=1, axis2=2), 1e-6)[:, np.newaxis, np.newaxis]
     ridge = 1e-9 * scale * np.eye(degree)  # powers of nearly one value are nearly collinear
-    guess = cast("Floats", np.linalg.solve(spread + ridge, together))
+    guess = cast("Floats", portable.solve(spread + ridge, together))
     return np.sum(together * guess, axis=1), known[0]
 
 
@@ -395,15 +405,15 @@ def _guess_from_all(
     """
     weights, each = weightings[0], weightings[1:].T
     guessed = [(k, power) for k, own in enumerate(moments) for power in range(1, len(own) // 2 + 1)]
-    means = np.stack([moments[k][power - 1] @ weights for k, power in guessed], axis=1)
-    together = np.stack([moments[k][power - 1] @ each for k, power in guessed], axis=1)
+    means = np.stack([portable.dot(moments[k][power - 1], weights) for k, power in guessed], axis=1)
+    together = np.stack([portable.dot(moments[k][power - 1], each) for k, power in guessed], axis=1)
     spread = -means[:, :, np.newaxis] * means[:, np.newaxis]
     for i, (k, power) in enumerate(guessed):
         for j, (other, of_other) in enumerate(guessed[: i + 1]):
             if k == other:
-                both = moments[k][power + of_other - 1] @ weights
+                both = portable.dot(moments[k][power + of_other - 1], weights)
             else:
-                both = (moments[k][power - 1] * moments[other][of_other - 1]) @ weights
+                both = portable.dot(moments[k][power - 1] * moments[other][of_other - 1], weights)
             spread[:, i, j] += both
             if i != j:
                 spread[:, j, i] += both
@@ -414,8 +424,8 @@ def _guess_from_all(
     scale = np.maximum(np.trace(spread, axis1=1, axis2=2), 1e-6)[:, np.newaxis]
     ridge = np.where(there, 1e-9 * scale, 1.0)  # powers of nearly one value are nearly collinear
     filled = spread + ridge[:, :, np.newaxis] * np.eye(len(guessed))
-    guess = cast("Floats", np.linalg.solve(filled, together))
-    predicted = np.stack([own[0] @ weights for own in moments], axis=1)
+    guess = cast("Floats", portable.solve(filled, together))
+    predicted = np.stack([portable.dot(own[0], weights) for own in moments], axis=1)
     first = np.argmax(gives, axis=1)
     return np.sum(together * guess, axis=1), predicted[np.arange(len(first)), first]
 
@@ -476,7 +486,7 @@ class _OutcomeModel:
 def _table_of_one(given: _OutcomeModel, weights: Floats) -> Floats:
     if given.size is None:
         y, share = _counts(int(given.trials[0]))
-        return np.exp(given.log_table(y)) * share[:, np.newaxis]
+        return portable.exp(given.log_table(y)) * share[:, np.newaxis]
     y = _drawn([given], weights)[0]
     return _importance(given.log_table(y), weights)
 
@@ -486,7 +496,7 @@ def _table_of_all(given: Sequence[_OutcomeModel], weights: Floats) -> Floats:
     if all(outcome.size is None for outcome in given) and prod(counts) <= NODES:
         each = np.array(list(product(*(map(float, range(count)) for count in counts)))).T
         logs = [outcome.log_table(y) for outcome, y in zip(given, each, strict=True)]
-        return np.exp(np.sum(logs, axis=0))
+        return portable.exp(np.sum(logs, axis=0))
     each = _drawn(given, weights)
     logs = [outcome.log_table(y) for outcome, y in zip(given, each, strict=True)]
     return _importance(np.asarray(np.sum(logs, axis=0)), weights)
@@ -495,8 +505,8 @@ def _table_of_all(given: Sequence[_OutcomeModel], weights: Floats) -> Floats:
 def _importance(log_table: Floats, weights: Floats) -> Floats:
     """Importance-weighted likelihoods of outcomes that were drawn from the prediction."""
     log_table -= log_table.max(axis=1, keepdims=True)
-    table = np.exp(log_table.astype(np.float32))
-    return table / (len(table) * (table @ weights)[:, np.newaxis])
+    table = portable.exp(log_table).astype(np.float32)
+    return table / (len(table) * portable.dot(table, weights)[:, np.newaxis])
 
 
 def _drawn(given: Sequence[_OutcomeModel], weights: Floats) -> list[Floats]:
@@ -528,7 +538,7 @@ def _promising(total: Floats, bank: Bank, most: int) -> Ints:
         return np.arange(len(total))
     share = max(1, most // len(bank.groups))
     best = [
-        own if len(own) <= share else own[np.argpartition(-total[own], share - 1)[:share]]
+        own if len(own) <= share else own[portable.largest(total[own], share)]
         for own in bank.groups
     ]
     return np.unique(np.concatenate(best))
@@ -546,10 +556,10 @@ def _expanded(scores: ExpectedGains, place: Ints) -> ExpectedGains:
 
 def _sums(p: npt.NDArray[np.float32], weightings: Floats) -> Floats:
     """Sums over particles under every weighting, (weightings, instances)."""
-    from animalcat.layouts.inference.kernels import weighted_sums  # brings numba
+    from animalcat.portable.kernels import rows_by_rows  # brings numba
 
     out = np.empty((len(weightings), len(p)))
-    weighted_sums(p, weightings.astype(np.float32), out)
+    rows_by_rows(p, weightings.astype(np.float32), out)
     return out
 
 
@@ -572,8 +582,8 @@ def told_apart(bank: Bank, theta: Floats, groups: Sequence[Mask]) -> tuple[Float
     shares /= shares.sum()
     p = bank.evaluator.by_instance(theta, bank.distinct, np.float64)
     each = np.stack([p[:, mask].mean(axis=1) for mask in groups])
-    nats = _entropy(shares @ each) - shares @ _entropy(each)
-    return (np.maximum(nats, 0.0) / np.log(2.0))[bank.place], each[:, bank.place]
+    nats = _entropy(portable.dot(shares, each)) - portable.dot(shares, _entropy(each))
+    return (np.maximum(nats, 0.0) / portable.log(2.0))[bank.place], each[:, bank.place]
 
 
 def _bins(ability: Floats, weights: Floats) -> list[Floats]:
@@ -582,13 +592,17 @@ def _bins(ability: Floats, weights: Floats) -> list[Floats]:
     ranks = np.empty(len(order), np.int64)
     before = np.cumsum(weights[order]) - 0.5 * weights[order]
     ranks[order] = np.minimum((before * BINS).astype(np.int64), BINS - 1)
-    return [(ranks == b).astype(np.float64) for b in range(BINS) if (weights @ (ranks == b)) > 0]
+    return [
+        (ranks == b).astype(np.float64)
+        for b in range(BINS)
+        if portable.dot(weights, ranks == b) > 0
+    ]
 
 
 def _entropy(p: Floats) -> Floats:
     """Entropy of success and failure, in nats."""
     q = np.clip(p, 0.0, 1.0)
-    return -xlogy(q, q) - xlogy(1.0 - q, 1.0 - q)
+    return -portable.xlogy(q, q) - portable.xlogy(1.0 - q, 1.0 - q)
 
 
 def _thinned(array: Floats, count: int) -> Floats:

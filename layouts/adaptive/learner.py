@@ -41,6 +41,8 @@ from animalcat.layouts.watching.cues import CueFinding, cue_finding, to_be_tried
 from animalcat.layouts.watching.hindsight import Belief
 from animalcat.layouts.watching.rivals import Examination
 from animalcat.layouts.watching.watch import BettingWatch, LayoutWatch, Play, Played
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -710,7 +712,7 @@ class Learner:
         rest[[row for row, (_, success) in plays.items() if success is not None]] = False
         bank, posterior = self.bank, self._posterior
         each = bank.evaluator.by_instance(posterior.particles, bank.distinct, np.float64)
-        predicted = np.asarray(each @ posterior.weights)[bank.place[rest]]
+        predicted = np.asarray(portable.dot(each, posterior.weights))[bank.place[rest]]
         expected = float(self._bettor.mixed(predicted).sum())
         return battery_rate(size, plays.values(), expected)
 
@@ -922,7 +924,7 @@ class Learner:
             if isinstance(kind, Beta) and kind.edge < value < 1.0 - kind.edge:
                 return 0.0  # a score inside the ends never recurs by chance
         each = evaluator.pointwise(posterior.particles, columns, np.array([y]))
-        return float(posterior.weights @ np.exp(each[0]))
+        return float(portable.dot(posterior.weights, portable.exp(each[0])))
 
     def _forecast(self, instance: str, columns: Floats, y: Outcome, drawn: bool) -> Forecast:
         """What the posterior predicts of an episode whose outcome it does not know yet."""
@@ -1091,7 +1093,7 @@ class Learner:
         evaluator, posterior = self.bank.evaluator, self._posterior
         columns = evaluator.columns(features)
         each = evaluator.by_instance(posterior.particles, columns, np.float64)
-        return np.asarray(each @ posterior.weights)
+        return np.asarray(portable.dot(each, posterior.weights))
 
     def _of_chooser(self, values: Floats) -> Floats:
         """The values of the whole bank's instances that may be chosen."""
@@ -1193,13 +1195,13 @@ def _most_likely(exposure: float, episodes: int, size: int) -> float:
     if exposure >= 1.0:
         return 1.0
     left = max(size - episodes, 0) + 1
-    least = 1.0 - (1.0 - 1.0 / left) ** episodes
+    least = 1.0 - scalars.power(1.0 - 1.0 / left, episodes)
     if exposure < least:
         raise ValueError(
             f"an exposure of {exposure:g} cannot be kept with up to {episodes} choices among "
             f"{size}: give {least:.2g} or more, or stop earlier"
         )
-    return float(1.0 - (1.0 - exposure) ** (1.0 / episodes))
+    return float(1.0 - scalars.power(1.0 - exposure, 1.0 / episodes))
 
 
 def _identity(given: Selector | Stopper | None) -> str:

@@ -18,6 +18,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 ERROR: Final = 0.05
@@ -29,7 +32,7 @@ _NAMED: Final = 5
 """Instances that are named in a sentence, at most."""
 _NODES: Final = 64
 _ANGLES: Final = (2 * np.arange(_NODES) + 1) * np.pi / (2 * _NODES)
-_SHARES: Final[Floats] = (1.0 + np.cos(_ANGLES)) / 2.0
+_SHARES: Final[Floats] = np.array([(1.0 + scalars.cos(angle)) / 2.0 for angle in _ANGLES.tolist()])
 """Equal weights at these points integrate over Beta(1/2, 1/2) (Gauss-Chebyshev)."""
 _MOST: Final = 700.0
 """Logarithm of the largest capital that is told."""
@@ -158,7 +161,7 @@ def e_value(differences: Sequence[float] | Floats) -> float:
     Raises:
         ValueError: A difference is not between -1 and 1.
     """
-    return float(np.exp(min(_MOST, log_capital(*_counted(differences), np.zeros(1))[0])))
+    return float(portable.exp(min(_MOST, log_capital(*_counted(differences), np.zeros(1))[0])))
 
 
 def compare(differences: Sequence[float] | Floats, error: float = ERROR) -> PairedComparison:
@@ -179,8 +182,8 @@ def compare(differences: Sequence[float] | Floats, error: float = ERROR) -> Pair
     """
     values, counts = _counted(differences)
     pairs = int(counts.sum())
-    mean = float(values @ counts) / pairs if pairs else 0.0
-    kept = _MEANS[log_capital(values, counts, _MEANS) < np.log(1.0 / error)]
+    mean = float(portable.dot(values, counts)) / pairs if pairs else 0.0
+    kept = _MEANS[log_capital(values, counts, _MEANS) < portable.log(1.0 / error)]
     low, high = (kept[0], kept[-1]) if kept.size else (mean, mean)
     return PairedComparison(
         pairs=pairs,
@@ -232,8 +235,8 @@ def log_capital(values: Floats, counts: npt.NDArray[np.int64], means: Floats) ->
     mean = ((1.0 + means) / 2.0)[:, np.newaxis, np.newaxis]
     share = _SHARES[:, np.newaxis]
     gain = outcome * share / mean + (1.0 - outcome) * (1.0 - share) / (1.0 - mean)
-    logs = np.log(gain) @ counts.astype(np.float64)
-    return np.logaddexp.reduce(logs, axis=-1) - np.log(_NODES)
+    logs = portable.dot(portable.log(gain), counts.astype(np.float64))
+    return portable.logsumexp(logs, axis=-1) - portable.log(_NODES)
 
 
 def _counted(differences: Sequence[float] | Floats) -> tuple[Floats, npt.NDArray[np.int64]]:

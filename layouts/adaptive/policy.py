@@ -43,6 +43,7 @@ from animalcat.layouts.adaptive.selectors import (
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.watching.watch import DOUBT
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -490,7 +491,7 @@ class Chooser:
         rest[index] = False
         rows: Ints = np.flatnonzero(rest)
         if len(rows) > count:
-            rows = rows[np.argpartition(-total[rows], count - 1)[:count]]
+            rows = rows[portable.largest(total[rows], count)]
         best = rows[np.argsort(-total[rows], kind="stable")]
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
 

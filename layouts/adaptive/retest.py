@@ -21,6 +21,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.portable import arrays as portable
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -83,7 +85,7 @@ class Retest:
             prior: Shares of agents that are fully random and fully deterministic.
         """
         self._values: Floats = np.linspace(0.0, 1.0, GRID)
-        self._logs: Floats = np.log(prior.on_grid())
+        self._logs: Floats = portable.log(prior.on_grid())
         self._gained: dict[int, Floats] = {}
         self.pairs = 0
         """Repeats so far."""
@@ -93,12 +95,12 @@ class Retest:
     @property
     def determinism(self) -> float:
         """Posterior mean of the probability that a repeat copies the outcome before."""
-        return float(self._shares @ self._values)
+        return float(portable.dot(self._shares, self._values))
 
     @property
     def sd(self) -> float:
         """Posterior standard deviation of that probability."""
-        return float(np.sqrt(self._shares @ (self._values - self.determinism) ** 2))
+        return float(np.sqrt(portable.dot(self._shares, (self._values - self.determinism) ** 2)))
 
     def weights(self, plays: npt.ArrayLike) -> Floats:
         """How many outcomes one more play of an instance counts as.
@@ -114,7 +116,9 @@ class Retest:
         if most not in self._gained:
             k = np.arange(1.0, most + 1.0)[:, np.newaxis]
             each = _worth(k + 1.0, self._values) - _worth(k, self._values)
-            parts = [each[at : at + _ROWS] @ self._shares for at in range(0, most, _ROWS)]
+            parts = [
+                portable.dot(each[at : at + _ROWS], self._shares) for at in range(0, most, _ROWS)
+            ]
             self._gained[most] = np.concatenate(([1.0], *parts))
         return self._gained[most][before]
 
@@ -130,7 +134,9 @@ class Retest:
         """
         at = edges[1:, np.newaxis].astype(np.float64)
         each = _worth(at[1:], self._values) - _worth(at[:-1], self._values)
-        parts = [each[k : k + _ROWS] @ self._shares for k in range(0, len(each), _ROWS)]
+        parts = [
+            portable.dot(each[k : k + _ROWS], self._shares) for k in range(0, len(each), _ROWS)
+        ]
         return np.concatenate(([1.0], *parts)) / np.diff(edges)
 
     def update(self, same: bool, chance: float, times: float = 1.0) -> None:
@@ -142,14 +148,14 @@ class Retest:
                 likely anyway tells little.
             times: How many repeats it stands for.
         """
-        self._logs += times * np.log(_likelihood(self._values, same, chance))
+        self._logs += times * portable.log(_likelihood(self._values, same, chance))
         self._gained.clear()
         self.pairs += 1
         self.agreements += same
 
     @property
     def _shares(self) -> Floats:
-        shares = np.exp(self._logs - self._logs.max())
+        shares = portable.exp(self._logs - self._logs.max())
         return shares / shares.sum()
 
 
@@ -174,17 +180,17 @@ def learnt_prior(agents: Iterable[Sequence[tuple[bool, float]]]) -> DeterminismP
     for pairs in agents:
         each = np.zeros(GRID)
         for same, chance in pairs:
-            each += np.log(_likelihood(values, same, chance))
-        likelihoods = np.exp(each - each.max())
-        logs += np.log(
+            each += portable.log(_likelihood(values, same, chance))
+        likelihoods = portable.exp(each - each.max())
+        logs += portable.log(
             random * likelihoods[0]
             + fixed * likelihoods[-1]
             + between * likelihoods[1:-1].mean()
             + 1e-300
         )
-    shares = np.exp(logs - logs.max())
+    shares = portable.exp(logs - logs.max())
     shares /= shares.sum()
-    return DeterminismPrior(float(shares @ random), float(shares @ fixed))
+    return DeterminismPrior(float(portable.dot(shares, random)), float(portable.dot(shares, fixed)))
 
 
 def _likelihood(values: Floats, same: bool, chance: float) -> Floats:

@@ -19,6 +19,7 @@ from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.watching.watch import DOUBT
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -192,7 +193,7 @@ class Aimed:
     def worth(self, context: SelectionContext) -> Floats:
         """The worth of each instance, (instances,)."""
         off = (context.scores.predicted - self.aim) / AIM_WIDTH
-        return self.criterion.worth(context) * np.exp(-0.5 * off**2)
+        return self.criterion.worth(context) * portable.exp(-0.5 * off**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +251,7 @@ class WorthProportional:
         most = worth.max()
         if most <= 0.0:
             return (Branch(1.0, self.reason, _uniform(allowed)),)
-        odds = (worth / most) ** self.sharpness
+        odds = portable.power(worth / most, self.sharpness)
         chances: Floats = odds / odds.sum()
         if len(ranks := np.unique(worth)) > self.among:
             best = worth >= ranks[-self.among]

@@ -26,6 +26,8 @@ from animalcat.layouts.adaptive.statuses import (
 )
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -236,7 +238,7 @@ def needed(scores: ExpectedGains, left: Mask, capability: int, target: float) ->
         return None  # not even all together reach it
     # A lower bound, as if all told as much as the best; sorting this many usually suffices.
     most = min(max(float(shares.max()), 1e-9), 0.999999)
-    least = math.log(target**2 / variance) / math.log1p(-most)
+    least = scalars.log(target * target / variance) / portable.log1p(-most)
     count = max(HORIZON, 2 * math.ceil(least))
     while True:
         after = np.sqrt(variance * np.cumprod(1.0 - _largest(shares, count)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from animalcat.layouts.inference.fit import MAX_RHAT, FitResult
 from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.portable import scalars
 
 _MAX_MEAN_ERROR: Final = 0.15
 """Largest difference of means, in posterior standard deviations."""
@@ -64,7 +64,7 @@ def certify(live: Sequence[NodeSummary], fitted: FitResult) -> Certificate:
         for a, b in zip(live, fitted.nodes, strict=True)
     }
     sd_ratios = {
-        a.name: abs(math.log(max(a.sd, 1e-300) / max(b.sd, 1e-300)))
+        a.name: abs(scalars.log(max(a.sd, 1e-300) / max(b.sd, 1e-300)))
         for a, b in zip(live, fitted.nodes, strict=True)
     }
     rhat = float(fitted.diagnostics["rhat"])
@@ -85,7 +85,7 @@ def certify(live: Sequence[NodeSummary], fitted: FitResult) -> Certificate:
             if not error <= _MAX_MEAN_ERROR
         ),
         *(
-            f"{name}: standard deviations differ by a factor of {math.exp(ratio):.2f}"
+            f"{name}: standard deviations differ by a factor of {scalars.exp(ratio):.2f}"
             for name, ratio in sd_ratios.items()
             if not ratio <= _MAX_LOG_SD_RATIO
         ),

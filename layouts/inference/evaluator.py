@@ -17,6 +17,7 @@ from animalcat.layouts.inference.program import Code, Fill, compile_program, ope
 from animalcat.layouts.model.likelihood import draw_outcomes, log_density, trials_of
 from animalcat.layouts.model.links import Gate, LogisticMargin
 from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -137,7 +138,9 @@ class Evaluator:
             rows = np.flatnonzero(partly)
             for start in range(0, len(rows), _WEIGHTED):
                 part = rows[start : start + _WEIGHTED]
-                whole = whole + weights[part] @ self.pointwise(theta, columns[part], outcomes[part])
+                whole = whole + portable.dot(
+                    weights[part], self.pointwise(theta, columns[part], outcomes[part])
+                )
             return whole
         from animalcat.layouts.inference.kernels import log_likelihood, schedule  # brings numba
 

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from animalcat.portable.kernels import log, power, sum_of_products
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Real = TypeVar("Real", np.float32, np.float64)
@@ -253,7 +255,7 @@ def _lay_out(
     counts[1], counts[2] = at, top
 
 
-@njit(cache=True, no_cfunc_wrapper=True, fastmath={"contract"}, nogil=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
 def _carry_out(
     vectors: npt.NDArray[Any],
     spare: Floats,
@@ -347,10 +349,10 @@ def _carry_out(
                         target[j] = min(max(first[j], low), high)
                 elif op == 9:
                     for j in range(size):
-                        target[j] = first[j] ** number
+                        target[j] = power(np.float64(first[j]), np.float64(number))
                 elif op == 11:
                     for j in range(size):
-                        target[j] = np.log(first[j])
+                        target[j] = log(np.float64(first[j]))
                 elif op == 12:
                     for j in range(size):
                         target[j] = one / (one + first[j] * number)
@@ -372,48 +374,18 @@ def _carry_out(
                     out[r, start + j] = source[j]
         if told:
             for j in range(size):
-                out[0, start + j] = np.log(likely[j]) + exponents[j] * _LN2
+                out[0, start + j] = log(likely[j]) + exponents[j] * _LN2
 
 
-@njit(
-    cache=True,
-    no_cfunc_wrapper=True,
-    fastmath={"contract", "reassoc", "nsz"},
-    nogil=True,
-    error_model="numpy",
-)
-def weighted_sums(
-    values: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], out: Floats
-) -> None:
-    """Sums of every row of values under several weightings, in one thread; accurate to about 1e-6.
-
-    This is not a library's matrix product, whose threads wait busily for each other and whose sums
-    would depend on their number. Equal rows give equal sums.
-
-    Args:
-        values: (instances, draws).
-        weights: (weightings, draws).
-        out: (weightings, instances), filled.
-    """
-    for i in range(values.shape[0]):
-        row = values[i]
-        for k in range(weights.shape[0]):
-            weighting = weights[k]
-            total = np.float32(0.0)
-            for j in range(row.shape[0]):
-                total += row[j] * weighting[j]
-            out[k, i] = total
-
-
-@njit(
-    cache=True,
-    no_cfunc_wrapper=True,
-    nogil=True,
-    error_model="numpy",
-    fastmath={"contract", "reassoc", "nsz"},
-)
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
 def sums_of_wins(
-    chances: Floats, odds: Floats, weights: Floats, tilts: Floats, inverse: bool, out: Floats
+    chances: Floats,
+    odds: Floats,
+    weights: Floats,
+    tilts: Floats,
+    inverse: bool,
+    wins: Floats,
+    out: Floats,
 ) -> None:
     """Weighted sums over instances of what bets of some sizes win, or of its inverse.
 
@@ -426,16 +398,17 @@ def sums_of_wins(
         weights: (instances,).
         tilts: (bets,): their sizes.
         inverse: Whether 1 / w is summed, and not w.
+        wins: (instances,), to work in.
         out: (bets,), filled.
     """
     for k in range(tilts.shape[0]):
-        total = 0.0
         for i in range(chances.shape[0]):
             tilt = tilts[k] * odds[i]
             b = 1.0 - tilt
             product = chances[i] * tilt
             # Of two forms of the root, the one in which nothing cancels.
             far = np.sqrt(b * b + 4.0 * product) + abs(b)
-            above, below = (2.0 * product, far) if b < 0.0 else (far, 2.0)
-            total += weights[i] * (below / above if inverse else above / below)
-        out[k] = total
+            above = 2.0 * product if b < 0.0 else far
+            below = far if b < 0.0 else 2.0
+            wins[i] = below / above if inverse else above / below
+        out[k] = sum_of_products(wins, weights)

@@ -25,6 +25,8 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary, summarise
 from animalcat.layouts.model.growing import Growing
 from animalcat.layouts.model.spec import Layout
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -116,7 +118,9 @@ class LivePosterior:
         self._columns = Growing(np.float64, self._evaluator.width)
         self._reseeds: list[_Reseed] = []
         self._moves = 0
-        self._start(rng(seed, "prior", 0).standard_normal((particles, len(layout.latents))))
+        self._start(
+            portable.standard_normal(rng(seed, "prior", 0), (particles, len(layout.latents)))
+        )
 
     @property
     def particles(self) -> Floats:
@@ -276,7 +280,7 @@ class LivePosterior:
             block = slice(start, start + _BLOCK)
             each = self._evaluator.pointwise(self._theta, columns[block], y[block])
             after = self._log_weights + np.cumsum(each, axis=0)
-            weights = np.exp(after - after.max(axis=1, keepdims=True))
+            weights = portable.exp(after - after.max(axis=1, keepdims=True))
             ess = weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1)
             low = np.flatnonzero(ess < self._size / 2)
             taken = int(low[0]) + 1 if low.size else len(after)
@@ -305,7 +309,7 @@ class LivePosterior:
         if not len(changed):
             return
         self._weights_told = _grown(now)
-        self._weigh(self._log_weights + more[changed] @ self._likelihoods(changed))
+        self._weigh(self._log_weights + portable.dot(more[changed], self._likelihoods(changed)))
         if self.ess < self._size / 2:
             self._move(rng(self.seed, "reweigh", self._latest), told=len(now))
 
@@ -363,7 +367,7 @@ class LivePosterior:
             self._sums = np.zeros((groups, self._size))
             for start in range(0, len(rows), _ROWS):
                 part = slice(start, start + _ROWS)
-                self._sums += counts[:, part] @ self._likelihoods(rows[part])
+                self._sums += portable.dot(counts[:, part], self._likelihoods(rows[part]))
         elif len(self._sums) < groups:
             more = np.zeros((groups - len(self._sums), self._size))
             self._sums = np.concatenate([self._sums, more])
@@ -414,7 +418,7 @@ class LivePosterior:
         """
         log_likelihood = self._log_likelihood(self.told)
         generator = rng(self.seed, "restart", self._latest)
-        z = generator.standard_normal(self._z.shape)
+        z = portable.standard_normal(generator, self._z.shape)
         at, power = _Particles(z, log_likelihood(z)), 0.0
         while power < 1.0:
             step = _step(at.log_likelihood, 1.0 - power)
@@ -526,7 +530,7 @@ class LivePosterior:
 
     def _weigh(self, log_weights: Floats) -> None:
         self._log_weights = log_weights - log_weights.max()
-        weights = np.exp(self._log_weights)
+        weights = portable.exp(self._log_weights)
         self._weights = _frozen(weights / weights.sum())
 
     def _values(self, z: Floats) -> Floats:
@@ -583,7 +587,7 @@ class LivePosterior:
         self._start(self.layout.to_standard(draws))
         more = self._told_weights.rows[: entry.told] - entry.weights
         if len(changed := np.flatnonzero(more)):  # counted anew since the draws were made
-            self._weigh(more[changed] @ self._likelihoods(changed))
+            self._weigh(portable.dot(more[changed], self._likelihoods(changed)))
         self._move(rng(self.seed, "reseed", entry.told), told=entry.told)
 
     def _move(self, generator: np.random.Generator, told: int) -> None:
@@ -653,32 +657,32 @@ def _swept(
     size, dim = len(at.log_likelihood), len(root)
     width = 2.38 / math.sqrt(dim)  # Roberts, Gelman and Gilks 1997
     for _ in range(_SWEEPS if dim < _MANY else dim):
-        z = at.z + width * generator.standard_normal((size, dim)) @ root.T
+        z = at.z + portable.dot(width * portable.standard_normal(generator, (size, dim)), root.T)
         proposed = _Particles(z, log_likelihood(z))
         gain = proposed.density(power) - at.density(power)
-        accept = np.log(generator.random(size)) < gain
+        accept = portable.log(generator.random(size)) < gain
         at = proposed.where(accept, at)
-        width *= math.exp(float(accept.mean()) - _ACCEPTANCE)
+        width *= scalars.exp(float(accept.mean()) - _ACCEPTANCE)
         if redrawn:
             anew = generator.random((size, dim)) < generator.random((size, 1))
-            z = np.where(anew, generator.standard_normal((size, dim)), at.z)
+            z = np.where(anew, portable.standard_normal(generator, (size, dim)), at.z)
             proposed = _Particles(z, log_likelihood(z))
             gain = power * (proposed.log_likelihood - at.log_likelihood)
-            at = proposed.where(np.log(generator.random(size)) < gain, at)
+            at = proposed.where(portable.log(generator.random(size)) < gain, at)
     return at
 
 
 def _root(z: Floats, weights: Floats) -> Floats:
     """Cholesky factor of the covariance of weighted particles."""
-    centred = z - weights @ z
-    covariance = (centred * weights[:, np.newaxis]).T @ centred
-    root = np.linalg.cholesky(covariance + 1e-10 * np.eye(z.shape[1]))
+    centred = z - portable.dot(weights, z)
+    covariance = portable.dot((centred * weights[:, np.newaxis]).T, centred)
+    root = portable.cholesky(covariance + 1e-10 * np.eye(z.shape[1]))
     return np.asarray(root, np.float64)
 
 
 def _tempered(log_likelihood: Floats, by: float) -> Floats:
     """Weights of particles once the likelihood is raised to a power greater by this much."""
-    weights = np.exp(by * (log_likelihood - log_likelihood.max()))
+    weights = portable.exp(by * (log_likelihood - log_likelihood.max()))
     return weights / weights.sum()
 
 

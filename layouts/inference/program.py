@@ -20,6 +20,7 @@ import numpy.typing as npt
 from animalcat.layouts.model.expressions import FOLDS, ONE_ARGUMENT, Range, bounds
 from animalcat.layouts.model.links import LogisticMargin
 from animalcat.layouts.model.spec import Beta, Layout
+from animalcat.portable import arrays as portable
 from animalcat.text.formulas import Call, Expression, add
 
 Code: TypeAlias = npt.NDArray[np.int64]
@@ -286,13 +287,13 @@ class _ProgramBuilder:
         """Raise to a fixed power."""
         match base:
             case Column(i):
-                return self.column(lambda values: np.power(values[i], exponent))
+                return self.column(lambda values: portable.power(values[i], exponent))
             case Vector(i, False):
-                return self.row(lambda values: np.power(values[i], exponent))
+                return self.row(lambda values: portable.power(values[i], exponent))
             case Vector():
                 return self.emit(Op.POW_VS, base, self.number(exponent))
             case _:
-                return float(np.power(base, exponent))
+                return float(portable.power(base, exponent))
 
     def fold(self, name: str, values: Sequence[Value]) -> Value:
         """Apply a function of any number of arguments.
@@ -370,7 +371,7 @@ def _folded(
 
 
 def _odds(values: Floats, reach: float) -> Floats:
-    return np.exp(-np.clip(values, -reach, reach))
+    return portable.exp(-np.clip(values, -reach, reach))
 
 
 def _fused(code: Sequence[Instruction]) -> list[Instruction]:

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Kind, Layout
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Side: TypeAlias = Literal["at least", "at most"]
@@ -25,8 +25,20 @@ _BEYOND: Final = 0.025
 """Probability of the posterior beyond which its tails are, for the evidence at the ends."""
 _PLACES: Final = np.linspace(0.0, 1.0, 41)
 """Possible starts of a highest-density interval, as shares of the weight outside it."""
-_POWERS: Final = np.vander(_PLACES, 4)
-_CUBIC: Final = _POWERS @ np.linalg.pinv(_POWERS)
+
+
+def _orthonormal(columns: Floats) -> Floats:
+    """Columns that span the same and are orthonormal (Gram and Schmidt, twice)."""
+    found = list[Floats]()
+    for column in columns.T:
+        for other in [*found, *found]:
+            column = column - (column * other).sum() * other
+        found.append(column / np.sqrt((column * column).sum()))
+    return np.stack(found, axis=1)
+
+
+_BASIS: Final = _orthonormal(np.stack([_PLACES**0, _PLACES, _PLACES**2, _PLACES * _PLACES**2], 1))
+_CUBIC: Final = np.einsum("ik,jk->ij", _BASIS, _BASIS)
 """(41, 41): the least-squares cubic through 41 values, at the same places."""
 
 
@@ -88,8 +100,8 @@ def summarise(layout: Layout, draws: Floats, weights: Floats, ess: Floats) -> li
         weights: (draws,), summing to 1.
         ess: (latents,).
     """
-    mean = weights @ draws
-    sd = np.sqrt(weights @ (draws - mean) ** 2)
+    mean = portable.dot(weights, draws)
+    sd = np.sqrt(portable.dot(weights, (draws - mean) ** 2))
     return [
         NodeSummary(
             node.name,
@@ -123,7 +135,7 @@ def evidence_at_ends(prior: Prior, values: Floats, weights: Floats) -> tuple[flo
     Returns:
         For each end the average evidence there, as a share of that in the middle.
     """
-    shares = ndtr(prior.to_standard(values))
+    shares = portable.ndtr(prior.to_standard(values))
     order = np.argsort(shares, kind="stable")
     places = np.cumsum(weights[order]) - weights[order] / 2.0
     first, last = np.interp([_BEYOND, 1.0 - _BEYOND], places, shares[order])
@@ -152,7 +164,7 @@ def hdi(values: Floats, weights: Floats, share: float = HDI_SHARE) -> tuple[floa
     below = (1.0 - share) * _PLACES
     lows = np.interp(below, places, ordered)
     highs = np.interp(below + share, places, ordered)
-    best = int(np.argmin(_CUBIC @ (highs - lows)))
+    best = int(np.argmin(portable.dot(_CUBIC, highs - lows)))
     return float(lows[best]), float(highs[best])
 
 
@@ -171,7 +183,7 @@ def even_hdi(ordered: Floats, share: float = HDI_SHARE) -> Floats:
     places = np.cumsum(weight) - weight / 2.0
     below = (1.0 - share) * _PLACES
     lows, highs = (_along(ordered, places, at) for at in (below, below + share))
-    best = np.argmin((highs - lows) @ _CUBIC.T, axis=1)[:, np.newaxis]
+    best = np.argmin(portable.dot(highs - lows, _CUBIC.T), axis=1)[:, np.newaxis]
     return np.concatenate([np.take_along_axis(ends, best, axis=1) for ends in (lows, highs)], 1)
 
 

@@ -13,8 +13,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
 from animalcat.text.formulas import Call, Expression, FormulaError, Function, text
 
 Range: TypeAlias = tuple[float, float]
@@ -30,9 +31,9 @@ FOLDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 }
 """Functions of any number of arguments, as binary functions on arrays."""
 ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "logistic": expit,
-    "exp": np.exp,
-    "log": np.log,
+    "logistic": portable.expit,
+    "exp": portable.exp,
+    "log": portable.log,
 }
 """Functions of one argument on arrays."""
 
@@ -55,7 +56,7 @@ def evaluate(expression: Expression, values: Mapping[str, Values]) -> Values:
             if function in FOLDS:
                 return reduce(FOLDS[function], given)
             if function == "pow":
-                return np.power(given[0], given[1])
+                return portable.power(given[0], given[1])
             return ONE_ARGUMENT[function](given[0])
         case _:
             return np.float64(expression)
@@ -124,7 +125,7 @@ def _call_bounds(function: Function, given: list[Range], where: Expression) -> R
         case "log":
             if low <= 0.0:
                 raise FormulaError(f"{text(where)}: its argument may be {low:g}, not above 0")
-            return (math.log(low), math.log(high))
+            return (scalars.log(low), scalars.log(high))
         case "pow":
             return _power_bounds((low, high), given[1][0], where)
         case _:
@@ -144,12 +145,12 @@ def _power_bounds(base: Range, exponent: float, where: Expression) -> Range:
 
 
 def _exp(value: float) -> float:
-    return math.exp(value) if value < 700.0 else math.inf
+    return scalars.exp(value) if value < 700.0 else math.inf
 
 
 def _pow(base: float, exponent: float) -> float:
     try:
-        return base**exponent
+        return scalars.power(base, exponent)
     except OverflowError:
         return math.inf
 

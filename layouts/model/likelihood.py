@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial, Layout, Likelihood
+from animalcat.portable import arrays as portable
+from animalcat.portable import scalars
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -77,13 +77,17 @@ def log_density(
         chance = np.where(
             outcomes[:, :, np.newaxis] == 1.0, p[:, np.newaxis], 1.0 - p[:, np.newaxis]
         )
-        return np.log(np.maximum(chance, LEAST))
+        return portable.log(np.maximum(chance, LEAST))
     mean = np.clip(p, LEAST, 1.0 - LEAST)
     if isinstance(likelihood, Binomial):
         most = trials[:, np.newaxis]
         failures = most - outcomes
-        ways = gammaln(most + 1.0) - gammaln(outcomes + 1.0) - gammaln(failures + 1.0)
-        counted = _product(outcomes, np.log(mean), failures, np.log1p(-mean))
+        ways = (
+            portable.gammaln(most + 1.0)
+            - portable.gammaln(outcomes + 1.0)
+            - portable.gammaln(failures + 1.0)
+        )
+        counted = _product(outcomes, portable.log(mean), failures, portable.log1p(-mean))
         return counted + ways[:, :, np.newaxis]
     assert size is not None  # scores have one
     size = np.maximum(size, LEAST_SIZE)
@@ -93,12 +97,16 @@ def log_density(
     out = np.empty((*outcomes.shape, p.shape[1]))
     within = np.flatnonzero(~(low | high).all(axis=1))
     y, a_in, b_in = np.where(low | high, 0.5, outcomes)[within], a[within], b[within]
-    out[within] = _product(np.log(y), a_in - 1.0, np.log1p(-y), b_in - 1.0)
-    out[within] += (gammaln(a_in + b_in) - gammaln(a_in) - gammaln(b_in))[:, np.newaxis]
+    out[within] = _product(portable.log(y), a_in - 1.0, portable.log1p(-y), b_in - 1.0)
+    out[within] += (
+        portable.gammaln(a_in + b_in) - portable.gammaln(a_in) - portable.gammaln(b_in)
+    )[:, np.newaxis]
     for there, near, far in ((low, a, b), (high, b, a)):
         some = np.flatnonzero(there.any(axis=1))
         if some.size:  # all outcomes at an edge say the same
-            said = log_beyond(near[some], far[some], edge, np.log, gammaln, np.maximum)
+            said = log_beyond(
+                near[some], far[some], edge, portable.log, portable.gammaln, np.maximum
+            )
             instance, which = np.nonzero(there)
             out[instance, which] = said[np.searchsorted(some, instance)]
     return out
@@ -106,7 +114,9 @@ def log_density(
 
 def _product(first: Floats, of_first: Floats, second: Floats, of_second: Floats) -> Floats:
     """Combine two statistics (instances, outcomes) with two parameters (instances, draws)."""
-    return np.stack([first, second], axis=2) @ np.stack([of_first, of_second], axis=1)
+    return first[:, :, np.newaxis] * of_first[:, np.newaxis] + (
+        second[:, :, np.newaxis] * of_second[:, np.newaxis]
+    )
 
 
 def log_beyond(
@@ -135,8 +145,8 @@ def log_beyond(
     for k in range(1, _TERMS + 1):
         term = term * (k - b) * (edge / k)
         total = total + term * a / (a + k)
-    scale = gammaln(a + b) - gammaln(a + 1.0) - gammaln(b)
-    return a * math.log(edge) + scale + log(maximum(total, LEAST))
+    scale = portable.gammaln(a + b) - portable.gammaln(a + 1.0) - portable.gammaln(b)
+    return a * scalars.log(edge) + scale + log(maximum(total, LEAST))
 
 
 def draw_outcomes(
@@ -162,11 +172,16 @@ def draw_outcomes(
         case Bernoulli():
             return (generator.random(p.shape) < p).astype(np.float64)
         case Binomial():
-            most = trials[:, np.newaxis].astype(np.int64)
-            return generator.binomial(most, np.clip(p, 0.0, 1.0)).astype(np.float64)
+            count = np.zeros(p.shape)
+            for trial in range(int(trials.max(initial=0.0))):
+                counts = trial < trials[:, np.newaxis]
+                count += counts & (generator.random(p.shape) < p)
+            return count
         case _:
             assert size is not None  # scores have one
             mean = np.clip(p, LEAST, 1.0 - LEAST)
             size = np.maximum(size, LEAST_SIZE)
             edge = max(likelihood.edge, np.finfo(np.float64).eps)
-            return np.clip(generator.beta(mean * size, (1.0 - mean) * size), edge, 1.0 - edge)
+            a, b = mean * size, (1.0 - mean) * size
+            score = portable.betaincinv(a, b, generator.random(p.shape))
+            return np.clip(score, edge, 1.0 - edge)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from animalcat.layouts.model.expressions import ONE, Range, bounds, hull, unit_of
+from animalcat.portable import scalars
 from animalcat.text.formulas import (
     Call,
     Expression,
@@ -110,8 +111,8 @@ class LogScaling:
     @property
     def expression(self) -> Expression:
         """The function as an expression."""
-        scale = self.top / math.log(self.easiest / self.hardest)
-        return add(scale * math.log(self.easiest), mul(Call("log", (self.input,)), -scale))
+        scale = self.top / scalars.log(self.easiest / self.hardest)
+        return add(scale * scalars.log(self.easiest), mul(Call("log", (self.input,)), -scale))
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
         """Always empty, since it serves to change units."""

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr, betainc, expit, logit
+from scipy.special import bdtr
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -28,6 +28,7 @@ from animalcat.layouts.watching.beyond import LIFTS
 from animalcat.layouts.watching.hindsight import Belief, fails
 from animalcat.layouts.watching.settled import SHIFTS, ScoredPrediction, SettledBets
 from animalcat.layouts.watching.strata import Group, Stratification
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -135,7 +136,7 @@ class Alarm:
     @property
     def evidence(self) -> float:
         """The mean stake, which is the e-value against the layout."""
-        return float(np.exp(min(self._log_evidence, 700.0)))
+        return float(portable.exp(min(self._log_evidence, 700.0)))
 
     @property
     def raised(self) -> bool:
@@ -194,7 +195,7 @@ class Alarm:
             np.concatenate([[self._streak], settled.streak]),
         )
         self._log_evidence, settled.log = float(means[0]), means[1:]
-        if self._raised_at is None and self._log_evidence > np.log(LEVEL):
+        if self._raised_at is None and self._log_evidence > portable.log(LEVEL):
             self._raised_at = self._numbers[-1]
 
     @property
@@ -318,7 +319,7 @@ class Alarm:
         """
         if not self.raised:
             return False
-        return True if self._least_settled_log > np.log(LEVEL) else None
+        return True if self._least_settled_log > portable.log(LEVEL) else None
 
     def fails(
         self,
@@ -361,10 +362,16 @@ class Alarm:
             for lift in LIFTS
         )
 
+    def _summed(self, logs: Floats) -> Floats:
+        """Logarithms of the sums over the strata of each stratification, (agents, ways)."""
+        most = np.maximum.reduceat(logs, self._starts, axis=1)
+        apart = logs - np.repeat(most, self._sizes, axis=1)
+        return most + portable.log(np.add.reduceat(portable.exp(apart), self._starts, axis=1))
+
     def _deciding(self) -> tuple[Floats, Floats, float]:
         """The stakes of strata, restarts and days by which the alarm stands, so they name it."""
         settled = self._settled
-        if self._least_settled_log > np.log(LEVEL):
+        if self._least_settled_log > portable.log(LEVEL):
             least = int(settled.log.argmin())
             stakes = self._beyond_single()[least]
             return stakes, settled.restarts[least], float(settled.streak[least])
@@ -381,7 +388,7 @@ class Alarm:
     ) -> Suspect:
         name, stratum, group, where = about
         best = int(np.argmax(logs))
-        evidence = float(np.exp(min(_log_mean(logs), 700.0)))
+        evidence = float(portable.exp(min(_log_mean(logs), 700.0)))
         episodes, observed, predicted = sums.tolist()
         return Suspect(
             *(name, stratum, bool(SHIFTS[best] > 0), evidence, group, where),
@@ -414,15 +421,17 @@ class Alarm:
         Returns:
             (agents,).
         """
-        share = float(np.log(self._restart_weight))
+        share = float(portable.log(self._restart_weight))
         whole = again.reshape(len(again), -1)
-        restarts = np.logaddexp.reduce(whole, axis=1) - np.log(whole.shape[1]) + share
-        restarts = np.logaddexp(restarts, streak + share)
-        each = np.logaddexp.reduce(logs, axis=2) - np.log(logs.shape[2])
-        single = np.logaddexp.reduceat(each, self._starts, axis=1) - np.log(self._sizes)
-        sets = np.add.reduceat(np.logaddexp(0.0, each) - np.log(2.0), self._starts, axis=1)
-        ways = np.logaddexp(single, sets) - np.log(2.0) + np.log(self._weights)
-        return np.asarray(np.logaddexp(np.logaddexp.reduce(ways, axis=1), restarts))
+        restarts = portable.logsumexp(whole, axis=1) - portable.log(whole.shape[1]) + share
+        restarts = portable.logaddexp(restarts, streak + share)
+        each = portable.logsumexp(logs, axis=2) - portable.log(logs.shape[2])
+        single = self._summed(each) - portable.log(self._sizes)
+        sets = np.add.reduceat(
+            portable.logaddexp(0.0, each) - portable.log(2.0), self._starts, axis=1
+        )
+        ways = portable.logaddexp(single, sets) - portable.log(2.0) + portable.log(self._weights)
+        return np.asarray(portable.logaddexp(portable.logsumexp(ways, axis=1), restarts))
 
 
 def _counted(scored: ScoredPrediction) -> Floats:
@@ -461,7 +470,7 @@ def log_factors(
             alone = np.full((1, len(given)), np.nan)
             alone[0, k] = given[k]
             (likelihood,) = evaluator.pointwise(theta, columns, alone)
-            weights = weights * np.exp(likelihood - likelihood.max())
+            weights = weights * portable.exp(likelihood - likelihood.max())
             weights = weights / weights.sum()
     return total
 
@@ -478,15 +487,15 @@ def _factors(
     """Compute the logarithms of the factors for the k-th outcome alone, (bets,)."""
     p = evaluator.by_instance(theta, columns, np.float64, k)[0]
     if isinstance(evaluator.layout.outcomes[k].likelihood, Bernoulli):
-        predicted = float(np.clip(weights @ p, 1e-6, 1.0 - 1e-6))
-        shifted = expit(logit(predicted) + SHIFTS)
+        predicted = float(np.clip(portable.dot(weights, p), 1e-6, 1.0 - 1e-6))
+        shifted = portable.expit(portable.logit(predicted) + SHIFTS)
         if outcome:
-            return np.log(shifted / predicted)
-        return np.log((1.0 - shifted) / (1.0 - predicted))
+            return portable.log(shifted / predicted)
+        return portable.log((1.0 - shifted) / (1.0 - predicted))
     below, above = _ends(evaluator, theta, columns, p, k, outcome)
-    low, high = float(weights @ below), float(weights @ above)
+    low, high = float(portable.dot(weights, below)), float(portable.dot(weights, above))
     u = low + (high - low) * generator.random()
-    return np.log1p(TILTS * (2.0 * u - 1.0))
+    return portable.log1p(TILTS * (2.0 * u - 1.0))
 
 
 def _ends(
@@ -503,7 +512,7 @@ def _ends(
     assert sizes is not None  # scores have one
     size = np.maximum(sizes[0], LEAST_SIZE)
     mean = np.clip(p, LEAST, 1.0 - LEAST)
-    at = betainc(mean * size, (1.0 - mean) * size, outcome)
+    at = portable.betainc(mean * size, (1.0 - mean) * size, outcome)
     edge = likelihood.edge
     # Scores nearer to 0 or 1 than the edge were moved to the edge.
     less = np.zeros_like(at) if outcome <= edge else at
@@ -511,4 +520,4 @@ def _ends(
 
 
 def _log_mean(logs: Floats) -> float:
-    return float(np.logaddexp.reduce(logs)) - float(np.log(logs.size))
+    return float(portable.logsumexp(logs)) - float(portable.log(logs.size))

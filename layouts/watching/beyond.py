@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -81,4 +82,4 @@ def expected(
     p = [evaluator.by_instance(theta, columns, np.float64, k)[0] for k in each]
     if capped:
         p = [np.clip(probability, 0.0, 1.0) for probability in p]
-    return tuple(float(weights @ probability) for probability in p)
+    return tuple(float(portable.dot(weights, probability)) for probability in p)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.model.nodes import Cue
 from animalcat.layouts.watching.rivals import KEPT, PASSED, SHOWS
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -65,12 +66,12 @@ def cue_finding(cue: Cue, misleads: Floats, shares: Floats, predicted: Floats) -
     """
     there = (misleads == 1.0) & np.isfinite(shares)
     y, p = shares[there], np.clip(predicted[there], _EDGE, 1.0 - _EDGE)
-    usual = y * np.log(p) + (1.0 - y) * np.log1p(-p)
+    usual = y * portable.log(p) + (1.0 - y) * portable.log1p(-p)
     logs = [
-        float((y * np.log(kept * p) + (1.0 - y) * np.log1p(-kept * p) - usual).sum())
+        float((y * portable.log(kept * p) + (1.0 - y) * portable.log1p(-kept * p) - usual).sum())
         for kept in KEPT
     ]
-    factor = float(np.exp(np.minimum(logs, 700.0)).mean())
+    factor = float(portable.exp(np.minimum(logs, 700.0)).mean())
     return CueFinding(cue, int(there.sum()), float(y.sum()), factor)
 
 

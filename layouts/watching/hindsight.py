@@ -14,12 +14,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, log_expit, logit, ndtr
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli
 from animalcat.layouts.watching.beyond import lifted
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ def fails(
 
 def _corrected(z: Floats) -> float:
     """P-value of the largest of these residuals, corrected for their number."""
-    return 2.0 * float(ndtr(-np.abs(z).max(initial=0.0))) * max(1, z.size)
+    return 2.0 * float(portable.ndtr(-np.abs(z).max(initial=0.0))) * max(1, z.size)
 
 
 def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
@@ -133,12 +133,12 @@ def _residuals(
     for start in range(0, len(columns), _ROWS):
         part = slice(start, start + _ROWS)
         p = np.clip(evaluator.by_instance(theta, columns[part], np.float64, outcome), 0.0, 1.0)
-        mean[part] = p @ weights
+        mean[part] = portable.dot(p, weights)
         if not bernoulli:
             size = evaluator.sample_sizes(theta, columns[part], outcome)
             attempts = most[part, np.newaxis] if size is None else 1.0 + size
-            within = (p * (1.0 - p) / attempts) @ weights
-            between = p**2 @ weights - mean[part] ** 2
+            within = portable.dot(p * (1.0 - p) / attempts, weights)
+            between = portable.dot(p**2, weights) - mean[part] ** 2
             variance[part] = np.maximum(within + between, 0.0)
     if bernoulli:
         if len(mean):
@@ -152,8 +152,8 @@ def _sharpened(mean: Floats, outcomes: Floats) -> Floats:
 
     The slope has a normal prior about 1, as that of a running shift has.
     """
-    z = logit(np.clip(mean, _EDGE, 1.0 - _EDGE))
+    z = portable.logit(np.clip(mean, _EDGE, 1.0 - _EDGE))
     signed = np.where(outcomes > 0.5, z, -z)
-    likelihood = log_expit(_SLOPES[:, np.newaxis] * signed).sum(axis=1)
+    likelihood = portable.log_expit(_SLOPES[:, np.newaxis] * signed).sum(axis=1)
     best = np.argmax(likelihood - 0.5 * ((_SLOPES - 1.0) / _SLOPE_SD) ** 2)
-    return np.asarray(expit(_SLOPES[best] * z), np.float64)
+    return np.asarray(portable.expit(_SLOPES[best] * z), np.float64)

@@ -17,7 +17,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
@@ -25,6 +24,7 @@ from animalcat.layouts.model.likelihood import log_density, trials_of
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.watching.alarm import LEVEL, Suspect
 from animalcat.layouts.watching.strata import Group, Stratification
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -147,12 +147,12 @@ class Examination:
         Args:
             last: Whether nothing more can be played.
         """
-        return bool(self.log_left < np.log(LAST if last else PASSED))
+        return bool(self.log_left < portable.log(LAST if last else PASSED))
 
     @property
     def contradicts(self) -> bool:
         """Whether what was played contradicts the layout, at the level of the alarm."""
-        return bool(self.log_evidence > np.log(LEVEL))
+        return bool(self.log_evidence > portable.log(LEVEL))
 
 
 def examine(
@@ -192,10 +192,10 @@ def examine(
         ]
     )
     showing = np.where(there.any(axis=1), without, means) >= SHOWS
-    each = logs + np.log(weights)
-    shown = float(logsumexp(each[showing])) if showing.any() else -np.inf
-    left = shown - np.log(weights[showing].sum()) if showing.any() else -np.inf
-    worth = np.where(showing, np.exp(each - each.max()), 0.0)
+    each = logs + portable.log(weights)
+    shown = float(portable.logsumexp(each[showing])) if showing.any() else -np.inf
+    left = shown - portable.log(weights[showing].sum()) if showing.any() else -np.inf
+    worth = np.where(showing, portable.exp(each - each.max()), 0.0)
     return Examination(
         shown,
         float(left),
@@ -227,23 +227,25 @@ def _log_factors(
         usual = of_rival(1.0)
         whole += usual.sum(axis=0)
         for gain, kept in zip(gains, KEPT, strict=True):
-            gain += chosen[:, part] @ (of_rival(kept) - usual)
-    weights = np.exp(whole - logsumexp(whole))
+            gain += portable.dot(chosen[:, part], of_rival(kept) - usual)
+    weights = portable.exp(whole - portable.logsumexp(whole))
     # In place: for many strata, this is by far the largest array.
     rivals = np.add(gains, whole, out=gains)
     best = rivals.max(axis=2, keepdims=True)
-    shares = np.exp(np.subtract(rivals, best, out=rivals), out=rivals)
+    shares = portable.exp(np.subtract(rivals, best, out=rivals))
     sums = shares.sum(axis=2)
     predicted, inside = np.empty(len(columns)), np.zeros(sums.shape)
     for part in parts:
         mean = np.mean(_means(evaluator, columns[part], draws), axis=0)
-        predicted[part] = mean @ weights
+        predicted[part] = portable.dot(mean, weights)
         for total, share in zip(inside, shares, strict=True):
-            total += np.einsum("ij,ij->i", chosen[:, part], share @ mean.T)
-    factors = best[..., 0] + np.log(sums)
+            total += np.einsum("ij,ij->i", chosen[:, part], portable.dot(share, mean.T))
+    factors = best[..., 0] + portable.log(sums)
     expected = inside / chosen.sum(axis=1) / sums
     logs, without = np.zeros(len(distinct)), np.zeros(len(distinct))
-    logs[some] = logsumexp(factors, axis=0) - np.log(len(KEPT)) - logsumexp(whole)
+    logs[some] = (
+        portable.logsumexp(factors, axis=0) - portable.log(len(KEPT)) - portable.logsumexp(whole)
+    )
     without[some] = np.max(expected, axis=0)
     index = np.ravel(places)
     return logs[index], predicted, without[index]
@@ -356,7 +358,7 @@ def _suspects(
             evidence * stratum.weight,
         )
         for stratum, log in zip(strata, logs.tolist(), strict=True)
-        for evidence in [float(np.exp(min(log, 700.0)))]
+        for evidence in [float(portable.exp(min(log, 700.0)))]
         if evidence > 1.0
     ]
     return tuple(sorted(found, key=lambda suspect: -suspect.corrected))
@@ -379,25 +381,25 @@ def _drawn(
     def prior(z: Floats) -> Floats:
         usual = -0.5 * np.einsum("ij,ij->i", z, z)
         apart = (z - centre) / spread
-        able = -0.5 * np.einsum("ij,ij->i", apart, apart) - np.log(spread).sum()
-        return np.logaddexp(usual, able)
+        able = -0.5 * np.einsum("ij,ij->i", apart, apart) - portable.log(spread).sum()
+        return portable.logaddexp(usual, able)
 
     def fit(z: Floats) -> Floats:
         return evaluator.log_likelihood(layout.from_standard(z), columns, outcomes)
 
-    z = generator.standard_normal((_SIZE, len(centre)))
+    z = portable.standard_normal(generator, (_SIZE, len(centre)))
     z = np.where(generator.random((_SIZE, 1)) < 0.5, centre + spread * z, z)
     at, power, evidence = fit(z), 0.0, 0.0
     made = [(z, at)]
     powers, evidences = [power], [evidence]
     while power < 1.0:
         step = _step(at, 1.0 - power)
-        tempered = np.exp(step * (at - at.max()))
-        evidence += step * float(at.max()) + float(np.log(tempered.mean()))
+        tempered = portable.exp(step * (at - at.max()))
+        evidence += step * float(at.max()) + float(portable.log(tempered.mean()))
         shares = tempered / tempered.sum()
-        centred = z - shares @ z
-        covariance = (centred * shares[:, np.newaxis]).T @ centred
-        root = np.asarray(np.linalg.cholesky(covariance + 1e-10 * np.eye(len(centre))), np.float64)
+        centred = z - portable.dot(shares, z)
+        covariance = portable.dot((centred * shares[:, np.newaxis]).T, centred)
+        root = np.asarray(portable.cholesky(covariance + 1e-10 * np.eye(len(centre))), np.float64)
         points = (np.arange(_SIZE) + generator.random()) / _SIZE
         rows = np.minimum(np.searchsorted(np.cumsum(shares), points), _SIZE - 1)
         power = 1.0 if step >= 1.0 - power else power + step
@@ -405,17 +407,19 @@ def _drawn(
         before = prior(z)
         for sweep in range(_SWEEPS):
             width = _WIDTHS[sweep % len(_WIDTHS)] / np.sqrt(len(centre))
-            proposed = z + width * generator.standard_normal(z.shape) @ root.T
+            proposed = z + portable.dot(
+                width * portable.standard_normal(generator, z.shape), root.T
+            )
             there, density = fit(proposed), prior(proposed)
             gain = density - before + power * (there - at)
-            taken = np.log(generator.random(_SIZE)) < gain
+            taken = portable.log(generator.random(_SIZE)) < gain
             z = np.where(taken[:, np.newaxis], proposed, z)
             at, before = np.where(taken, there, at), np.where(taken, density, before)
         made.append((z, at))
         powers.append(power)
         evidences.append(evidence)
     every = np.concatenate([at for _, at in made])
-    mixture = logsumexp(np.outer(every, powers) - np.array(evidences), axis=1)
+    mixture = portable.logsumexp(np.outer(every, powers) - np.array(evidences), axis=1)
     theta = layout.from_standard(np.concatenate([z for z, _ in made]))
     return _Draws(theta, -np.asarray(mixture, np.float64))
 
@@ -424,7 +428,7 @@ def _step(log_likelihood: Floats, left: float) -> float:
     """By how much the power may grow, so that `_EFFECTIVE` of the draws stay effective."""
 
     def enough(by: float) -> bool:
-        weights = np.exp(by * (log_likelihood - log_likelihood.max()))
+        weights = portable.exp(by * (log_likelihood - log_likelihood.max()))
         return float(weights.sum() ** 2 / (weights**2).sum()) >= _EFFECTIVE * len(weights)
 
     if enough(left):

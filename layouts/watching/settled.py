@@ -11,7 +11,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
+
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -66,7 +67,7 @@ class RunningShifts:
             fading: Weight of an outcome, as a share of that of the next one.
             sloped: Whether a slope is looked for too.
         """
-        self._weights = fading ** np.arange(_MEMORY - 1, -1, -1)
+        self._weights = portable.power(fading, np.arange(_MEMORY - 1, -1, -1))
         self._sloped = sloped
         # Twice as wide as the memory, so that what is remembered is moved only now and then.
         self._logits = np.empty((count, 2 * _MEMORY))
@@ -81,7 +82,7 @@ class RunningShifts:
         Args:
             logits: (predictions,), as `_logits` makes them.
         """
-        return np.asarray(expit(self.slopes * logits + self.values))
+        return np.asarray(portable.expit(self.slopes * logits + self.values))
 
     def update(self, logits: Floats, observed: float) -> None:
         """Take in predictions of one outcome, as `_logits` makes them, and what came of it."""
@@ -98,12 +99,12 @@ class RunningShifts:
         weights = self._weights[-len(passed) :]
         squares = known**2
         for _ in range(3):
-            p = expit(self.slopes[:, np.newaxis] * known + self.values[:, np.newaxis])
+            p = portable.expit(self.slopes[:, np.newaxis] * known + self.values[:, np.newaxis])
             apart, spread = weights * (passed - p), weights * p * (1.0 - p)
             step = (apart.sum(axis=1) - self.values) / (spread.sum(axis=1) + 1.0)
             self.values = self.values + np.clip(step, -1.0, 1.0)
             if self._sloped:
-                precision = _SLOPE_SD**-2
+                precision = 1.0 / (_SLOPE_SD * _SLOPE_SD)
                 up = _products(apart, known) - (self.slopes - 1.0) * precision
                 step = up / (_products(spread, squares) + precision)
                 self.slopes = np.clip(self.slopes + step, *_SLOPES)
@@ -153,7 +154,7 @@ class SettledBets:
             predicted: (lifts,), what is predicted of it.
             observed: What came.
         """
-        logits = logit(np.minimum(np.maximum(predicted, _CERTAIN), 1.0 - _CERTAIN))
+        logits = portable.logit(np.minimum(np.maximum(predicted, _CERTAIN), 1.0 - _CERTAIN))
         slow, quick = (offset.applied(logits) for offset in (self._shift, self._days))
         bets = BetFactors(
             share_factors(slow[:, np.newaxis], observed),
@@ -174,17 +175,19 @@ def _log_ratio(better: float, predicted: float, observed: float) -> float:
     p = predicted
     if not _CERTAIN <= p <= 1.0 - _CERTAIN:
         return 0.0
-    return float(np.log(observed * better / p + (1.0 - observed) * (1.0 - better) / (1.0 - p)))
+    return float(
+        portable.log(observed * better / p + (1.0 - observed) * (1.0 - better) / (1.0 - p))
+    )
 
 
 def _products(a: Floats, b: Floats) -> Floats:
     """Inner products of equal rows, (rows,)."""
-    return np.array([x @ y for x, y in zip(a, b, strict=True)])
+    return np.array([portable.dot(x, y) for x, y in zip(a, b, strict=True)])
 
 
 def share_factors(predicted: Floats, observed: float) -> Floats:
     """Logarithms of the factors for bets on a share in [0, 1], (..., bets)."""
-    shifted = expit(logit(predicted) + SHIFTS)
-    return np.log(
+    shifted = portable.expit(portable.logit(predicted) + SHIFTS)
+    return portable.log(
         observed * shifted / predicted + (1.0 - observed) * (1.0 - shifted) / (1.0 - predicted)
     )

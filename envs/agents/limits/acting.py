@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.envs.types import ACTIONS, PHYSICS_STEP
+from animalcat.portable.products import product
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
@@ -256,7 +257,7 @@ class FollowsColor:
         if met.mean() < self.LEAST:
             return action
         columns = met.sum(axis=0)
-        middle = float(columns @ np.arange(len(columns))) / float(columns.sum())
+        middle = float(product(columns, np.arange(len(columns)))) / float(columns.sum())
         off = (middle + 0.5) / len(columns) - 0.5
         turn = 0 if abs(off) < 0.05 else RIGHT if off > 0 else LEFT
         return (_FORWARD if abs(off) < 0.2 else 0) + turn

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.envs.rays import Rays
+from animalcat.portable.products import product
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
@@ -138,5 +139,5 @@ def _coarser(image: npt.NDArray[np.uint8], block: int) -> npt.NDArray[np.uint8]:
     coarse = np.empty_like(image)
     for channel in range(image.shape[2]):
         layer = image[:, :, channel].astype(np.float64)
-        coarse[:, :, channel] = np.round(mean @ layer @ mean.T)
+        coarse[:, :, channel] = np.round(product(product(mean, layer), mean.T))
     return coarse

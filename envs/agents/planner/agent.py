@@ -18,6 +18,7 @@ from animalcat.envs.agents.planner.settings import PlannerSettings
 from animalcat.envs.agents.planner.terrain import PlannerTerrain
 from animalcat.envs.agents.planner.view import Viewer, is_other
 from animalcat.envs.types import PHYSICS_STEP
+from animalcat.portable import scalars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -477,7 +478,7 @@ class PlannerAgent:
         field = self._field_to(terrain, view, np.array([nearest]), f"near {nearest}")
         if _cost(terrain, field, body) > 0.6:
             return self._go(terrain, view, body, field, ball)
-        off = math.degrees(math.atan2(ball.center.x - body.x, ball.center.z - body.z)) - body.yaw
+        off = math.degrees(scalars.atan2(ball.center.x - body.x, ball.center.z - body.z)) - body.yaw
         off = (off + 180.0) % 360.0 - 180.0
         turn = 0 if abs(off) < motion.TURN * self._period / 2 else 1 if off > 0 else 2
         move = 1 if abs(off) < 30.0 else 0
@@ -527,7 +528,7 @@ def _body(terrain: PlannerTerrain, view: View, observation: Observation) -> Moti
     x, y, z = (float(value) for value in observation.position)
     right, up, ahead = (float(value) for value in observation.velocity)
     angle = math.radians(view.yaw)
-    sin, cos = math.sin(angle), math.cos(angle)
+    sin, cos = scalars.sin(angle), scalars.cos(angle)
     vx, vz = right * cos + ahead * sin, ahead * cos - right * sin
     land = terrain.land
     place = int(motion.place_at(land, x, z, y, 0.3))

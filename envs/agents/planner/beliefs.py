@@ -15,6 +15,8 @@ from animalcat.arena_configs.sightlines import crossed
 from animalcat.envs.agents.planner.view import LAVA, balls_in, solid_of
 from animalcat.envs.state import AGENT, Column
 from animalcat.envs.types import STATE_COLUMNS
+from animalcat.portable import scalars
+from animalcat.portable.products import product
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.planner.settings import PlannerSettings
@@ -149,7 +151,7 @@ class Beliefs:
         center, radius = state[row, Column.CENTER : Column.HALF], float(state[row, Column.HALF])
         eye = state[AGENT, Column.CENTER : Column.HALF]
         away = float(np.linalg.norm(center - eye))
-        angle = 2.0 * math.degrees(math.asin(min(1.0, radius / max(away, 1e-6))))
+        angle = 2.0 * math.degrees(scalars.asin(min(1.0, radius / max(away, 1e-6))))
         if away - radius > settings.sight_m or 2.0 * radius < settings.smallest_m - 0.01:
             return False
         if angle < settings.resolution_degrees:
@@ -180,7 +182,7 @@ class Beliefs:
         sin, cos = float(self._start[Column.ROTATION + 2]), float(self._start[Column.ROTATION])
         x, _, z = (center - self._start[Column.CENTER : Column.HALF]).tolist()
         right, ahead = x * cos - z * sin, x * sin + z * cos
-        off = math.degrees(math.atan2(right, ahead))
+        off = math.degrees(scalars.atan2(right, ahead))
         if off > -_STRAIGHT if self._settings.side == "right" else off < _STRAIGHT:
             return center
         if number in self._missed:
@@ -209,7 +211,7 @@ class Search:
         self._reach = settings.sight_m
         if settings.resolution_degrees:
             half = math.radians(settings.resolution_degrees) / 2.0
-            self._reach = min(self._reach, _LIKELY / 2.0 / math.tan(half))
+            self._reach = min(self._reach, _LIKELY / 2.0 / scalars.tan(half))
         self._seen: set[tuple[int, int, int]] = set()
         self._eyes = Eyes()
 
@@ -279,7 +281,7 @@ class Hiders:
         middle = ends.mean(axis=0)
         wide = np.linalg.norm(ends - middle, axis=1).max()
         along = middle - eye
-        share = (self._centers - eye) @ along / max(float(along @ along), 1e-9)
+        share = product(self._centers - eye, along) / max(float(product(along, along)), 1e-9)
         off = self._centers - eye - np.clip(share, 0.0, 1.0)[:, None] * along
         near = np.linalg.norm(off, axis=1) <= self._reach + wide
         for k in np.flatnonzero(near).tolist():

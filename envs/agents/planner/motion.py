@@ -22,6 +22,7 @@ from animalcat.arena_configs.ground import CELL, SIDE
 from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.placement import AGENT_RADIUS
 from animalcat.envs.agents.planner.terrain import SHY, Floats, Land
+from animalcat.portable.compiled import cos, sin
 
 DT: Final = 0.02
 _KEPT: Final = 0.968
@@ -232,8 +233,8 @@ def _step(
         if move:
             angle = math.radians(yaw)
             push = 1.0 if move == 1 else -1.0
-            vx += push * math.sin(angle)
-            vz += push * math.cos(angle)
+            vx += push * sin(angle)
+            vz += push * cos(angle)
         else:
             vx, vy, vz = vx * _STOP, vy * _STOP, vz * _STOP
     if turn:

@@ -14,6 +14,8 @@ from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.tags import LOGGED_TAGS
 from animalcat.envs.state import AGENT, Column
 from animalcat.envs.types import PHYSICS_STEP
+from animalcat.portable import scalars
+from animalcat.portable.products import product
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -179,7 +181,7 @@ class Viewer:
         )
         key = (placed + 0.0).tobytes()
         agent = state[AGENT]
-        yaw = math.degrees(math.atan2(agent[Column.ROTATION + 2], agent[Column.ROTATION]))
+        yaw = math.degrees(scalars.atan2(agent[Column.ROTATION + 2], agent[Column.ROTATION]))
         frozen = bool(agent[Column.WAIT] > 0)
         balls = tuple(map(_ball, state[is_ball]))
         last = self._view
@@ -263,15 +265,15 @@ def solid_of(row: State) -> Solid:
     shape = _SHAPES[int(row[Column.SHAPE])]
     center = _point(row, Column.CENTER)
     if turn[1, 1] >= _UPRIGHT or shape == "sphere":
-        yaw = math.degrees(math.atan2(turn[0, 2], turn[0, 0]))
+        yaw = math.degrees(scalars.atan2(turn[0, 2], turn[0, 0]))
         # A scene's wedge is high at local -z, a solid's at +z.
         yaw += 180.0 if shape == "wedge" else 0.0
         return Solid(shape, center, Point(*half.tolist()), yaw)
     # The axis that is most level gives the heading; along it and across it the body's extent.
     axis = int(np.argmin(np.abs(turn[1])))
-    yaw = math.degrees(math.atan2(turn[0, axis], turn[2, axis]))
-    sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
-    across = np.array([cos, 0.0, -sin]) @ turn
-    along = np.array([sin, 0.0, cos]) @ turn
-    extents = [float(np.abs(way) @ half) for way in (across, turn[1], along)]
+    yaw = math.degrees(scalars.atan2(turn[0, axis], turn[2, axis]))
+    sin, cos = scalars.sin(math.radians(yaw)), scalars.cos(math.radians(yaw))
+    across = product(np.array([cos, 0.0, -sin]), turn)
+    along = product(np.array([sin, 0.0, cos]), turn)
+    extents = [float(product(np.abs(way), half)) for way in (across, turn[1], along)]
     return Solid("box", center, Point(*extents), yaw)

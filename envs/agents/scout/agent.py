@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
-from math import atan2, cos, degrees, hypot, inf, radians, sin
+from math import degrees, hypot, inf, radians
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from animalcat.envs.agents.scout.memory import Goal, Memory
 from animalcat.envs.agents.scout.pose import angle_between
 from animalcat.envs.agents.scout.settings import ScoutSettings
 from animalcat.envs.agents.scout.survey import LevelMap, ScoutState
+from animalcat.portable.scalars import atan2, cos, sin
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo

@@ -8,7 +8,7 @@ Everything here works on plain arrays and is compiled.
 
 from __future__ import annotations
 
-from math import cos, hypot, inf, radians, sin, sqrt
+from math import hypot, inf, radians, sqrt
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from numba import njit
 
 from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.portable.compiled import cos, sin
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]

@@ -6,12 +6,15 @@ Goals shine by themselves, so their colour is the same from everywhere; behind g
 from __future__ import annotations
 
 from functools import lru_cache
-from math import asin, atan, degrees, hypot, radians, tan
+from math import degrees, hypot, radians
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+
+from animalcat.portable.compiled import asin, atan, tan
+from animalcat.portable.products import product
 
 if TYPE_CHECKING:
     Image = npt.NDArray[np.uint8]
@@ -69,7 +72,7 @@ def _kinds() -> Codes:
     table = np.zeros((_BINS,) * 3, np.uint8)
     for kind, open_air, glass in _SEGMENTS:
         start, way = np.array(open_air, float), np.subtract(glass, open_air).astype(float)
-        share = np.clip(((codes - start) @ way) / float(way @ way), 0.0, 1.0)
+        share = np.clip((product(codes - start, way)) / float(product(way, way)), 0.0, 1.0)
         off = np.linalg.norm(codes - (start + share[..., None] * way), axis=-1)
         table[off < _NEAR] = kind
     ball = (red > 215) & (green > 85) & (green < 140) & (np.abs(blue - green) < 25)

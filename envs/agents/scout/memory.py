@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import asin, atan2, cos, degrees, hypot, inf, radians, sin, sqrt, tan
+from math import degrees, hypot, inf, radians, sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from animalcat.envs.agents.scout.eyes import ODD, RED
 from animalcat.envs.agents.scout.pose import angle_between
+from animalcat.portable import arrays as portable
+from animalcat.portable.products import product
+from animalcat.portable.scalars import asin, atan2, cos, sin, tan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -395,11 +398,11 @@ def _circle(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]
     u, v = (ends - middle).T
     if max(np.ptp(u), np.ptp(v)) < 0.3:
         return None
-    table = np.array([[u @ u, u @ v], [u @ v, v @ v]])
-    if abs(np.linalg.det(table)) < 1e-4:
+    table = np.array([[product(u, u), product(u, v)], [product(u, v), product(v, v)]])
+    if abs(table[0, 0] * table[1, 1] - table[0, 1] * table[1, 0]) < 1e-4:
         return None
     square = u * u + v * v
-    a, b = np.linalg.solve(table, 0.5 * np.array([u @ square, v @ square]))
+    a, b = portable.solve(table, 0.5 * np.array([product(u, square), product(v, square)]))
     radius = sqrt(a * a + b * b + square.mean())
     off = np.abs(np.hypot(u - a, v - b) - radius).max()
     if not 0.65 < radius < 2.4 or off > 0.05:

@@ -8,10 +8,11 @@ harm.
 
 from __future__ import annotations
 
-from math import atan2, cos, degrees, hypot, radians, sin
+from math import degrees, hypot, radians
 from typing import TYPE_CHECKING, Final
 
 from animalcat.envs.types import PHYSICS_STEP
+from animalcat.portable.scalars import atan2, cos, sin
 
 if TYPE_CHECKING:
     from animalcat.envs.types import Observation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import cos, hypot, inf, radians, sin, tan
+from math import hypot, inf, radians
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from animalcat.envs.agents.scout import chart, eyes
 from animalcat.envs.agents.scout.memory import Memory
 from animalcat.envs.agents.scout.pose import Pose
 from animalcat.envs.rays import Rays
+from animalcat.portable.scalars import cos, sin, tan
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
