@@ -6,6 +6,7 @@ nothing. Numba is imported by the first call.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -133,14 +134,15 @@ def _beta(a: npt.ArrayLike, b: npt.ArrayLike, x: npt.ArrayLike, *, inverse: bool
 
 
 def dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Any:
-    """The product of vectors and matrices, as `a @ b`.
+    """The product of vectors and matrices, as `a @ b`; `b` has at most two axes.
 
     Its type is float32 where both have it, else float64.
     """
     from animalcat.portable import kernels
 
     kind = np.float32 if a.dtype == b.dtype == np.float32 else np.float64
-    left, right = np.atleast_2d(a), b[:, np.newaxis] if b.ndim == 1 else b
+    left = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
+    right = b[:, np.newaxis] if b.ndim == 1 else b
     many, size, few = *left.shape, right.shape[1]
     shape = (*a.shape[:-1], *b.shape[1:])
     if many > few and size <= _SHORT:  # long loops over the rows of `a`
