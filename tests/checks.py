@@ -88,6 +88,12 @@ CHECKS: Final = (
         "envs/answers.py layouts/inference tests/doors "
         "tests/client/test_doors.py tests/service/test_one_truth.py",
     ),
+    Check(
+        "processors",
+        "make test-slow TESTS=tests/test_processors.py",
+        "animalcat/portable layouts/inference layouts/adaptive layouts/watching layouts/model "
+        "envs/sim tests/processors.py tests/golden.py",
+    ),
     _slow("arenas", "tests/arena_configs", "arena_configs"),
     _slow("simulator", "tests/envs", "envs", first=CLIENTS),
     _slow("unity", "tests/unity", "envs/unity envs/mlagents", first=CLIENTS),
