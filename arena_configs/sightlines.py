@@ -124,7 +124,8 @@ class Sight:
         share = product(self._centers - eye, along) / max(float(product(along, along)), _NEAR)
         nearest = eye + np.clip(share, 0.0, 1.0)[:, None] * along
         off = self._centers - nearest
-        met = (off * off).sum(axis=1) <= scalars.square(self._radii + radius)
+        reaches = self._radii + radius
+        met = (off * off).sum(axis=1) <= reaches * reaches
         return [self._parts[k] for k in np.flatnonzero(met)]
 
 

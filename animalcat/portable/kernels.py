@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
+from llvmlite import ir  # pyright: ignore[reportMissingTypeStubs]
 from numba import njit
 from numba.extending import intrinsic
 
@@ -429,7 +429,7 @@ def _laid_over(typing_context: Any, a: Any, b: Any) -> Any:
             halves = [
                 builder.shuffle_vector(
                     folded,
-                    ir.Constant(folded.type, ir.Undefined),
+                    ir.Constant(folded.type, ir.Undefined),  # pyright: ignore
                     ir.Constant(indices, list(range(first, first + width))),
                 )
                 for first in (0, width)
@@ -443,7 +443,7 @@ def _laid_over(typing_context: Any, a: Any, b: Any) -> Any:
 @njit(inline="always", error_model="numpy")
 def sum_of_products(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Any:
     """Sum of the products of two vectors of one type, whose numbers lie one after the other."""
-    total = _laid_over(a, b)
+    total = _laid_over(a, b)  # pyright: ignore[reportCallIssue]
     for j in range(len(a) - len(a) % (128 // a.itemsize), len(a)):
         total += a[j] * b[j]
     return total

@@ -67,7 +67,7 @@ def aims(
     start_x, start_z = np.float32(x), np.float32(z)
     for i in range(len(rays)):
         side = np.float32((i + 1) // 2 if i % 2 else -(i // 2))
-        angle = np.float32(radians(np.float32(90.0) - side * delta))
+        angle = float(np.float32(radians(np.float32(90.0) - side * delta)))
         right, ahead = np.float32(cos(angle)) * _LENGTH, np.float32(sin(angle)) * _LENGTH
         dx = (start_x + (along * right + across * ahead)) - start_x
         dz = (start_z + (along * ahead - across * right)) - start_z

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -389,7 +389,7 @@ def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Float
     spread -= mean[:, powers, np.newaxis] * mean[:, np.newaxis, powers]
     scale = np.maximum(np.trace(spread, axis1=1, axis2=2), 1e-6)[:, np.newaxis, np.newaxis]
     ridge = 1e-9 * scale * np.eye(degree)  # powers of nearly one value are nearly collinear
-    guess = cast("Floats", portable.solve(spread + ridge, together))
+    guess = portable.solve(spread + ridge, together)
     return np.sum(together * guess, axis=1), known[0]
 
 
@@ -424,7 +424,7 @@ def _guess_from_all(
     scale = np.maximum(np.trace(spread, axis1=1, axis2=2), 1e-6)[:, np.newaxis]
     ridge = np.where(there, 1e-9 * scale, 1.0)  # powers of nearly one value are nearly collinear
     filled = spread + ridge[:, :, np.newaxis] * np.eye(len(guessed))
-    guess = cast("Floats", portable.solve(filled, together))
+    guess = portable.solve(filled, together)
     predicted = np.stack([portable.dot(own[0], weights) for own in moments], axis=1)
     first = np.argmax(gives, axis=1)
     return np.sum(together * guess, axis=1), predicted[np.arange(len(first)), first]

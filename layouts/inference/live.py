@@ -367,7 +367,8 @@ class LivePosterior:
             self._sums = np.zeros((groups, self._size))
             for start in range(0, len(rows), _ROWS):
                 part = slice(start, start + _ROWS)
-                self._sums += portable.dot(counts[:, part], self._likelihoods(rows[part]))
+                more: Floats = portable.dot(counts[:, part], self._likelihoods(rows[part]))
+                self._sums += more
         elif len(self._sums) < groups:
             more = np.zeros((groups - len(self._sums), self._size))
             self._sums = np.concatenate([self._sums, more])

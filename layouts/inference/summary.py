@@ -135,7 +135,7 @@ def evidence_at_ends(prior: Prior, values: Floats, weights: Floats) -> tuple[flo
     Returns:
         For each end the average evidence there, as a share of that in the middle.
     """
-    shares = portable.ndtr(prior.to_standard(values))
+    shares: Floats = portable.ndtr(prior.to_standard(values))
     order = np.argsort(shares, kind="stable")
     places = np.cumsum(weights[order]) - weights[order] / 2.0
     first, last = np.interp([_BEYOND, 1.0 - _BEYOND], places, shares[order])

@@ -152,7 +152,7 @@ def _sharpened(mean: Floats, outcomes: Floats) -> Floats:
 
     The slope has a normal prior about 1, as that of a running shift has.
     """
-    z = portable.logit(np.clip(mean, _EDGE, 1.0 - _EDGE))
+    z: Floats = portable.logit(np.clip(mean, _EDGE, 1.0 - _EDGE))
     signed = np.where(outcomes > 0.5, z, -z)
     likelihood = portable.log_expit(_SLOPES[:, np.newaxis] * signed).sum(axis=1)
     best = np.argmax(likelihood - 0.5 * ((_SLOPES - 1.0) / _SLOPE_SD) ** 2)
