@@ -7,19 +7,18 @@ adds in one order.
 from __future__ import annotations
 
 import math
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_AXES: Final = {(1, 1): "i,i->", (2, 1): "ij,j->i", (1, 2): "i,ij->j", (2, 2): "ij,jk->ik"}
 
 
 def product(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Any:
-    """The product of two vectors or matrices, as `a @ b`."""
-    return np.einsum(_AXES[a.ndim, b.ndim], a, b)
+    """The product of vectors and matrices, as `a @ b`; `b` has one axis or two."""
+    return np.einsum("...i,i->..." if b.ndim == 1 else "...i,ij->...j", a, b)
 
 
 def length(vector: Floats) -> float:
