@@ -23,6 +23,8 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.layouts.simulation.simulate import LayoutAgent, prior_agents
 from animalcat.machine.processes import process_pool
+from animalcat.portable import arrays as portable
+from animalcat.processes import process_pool
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -381,12 +383,14 @@ def _point(task: Task, ready: _Ready, learner: Learner, episode: int) -> Point:
     capabilities: Sequence[int] = layout.capabilities
     theta, weights = posterior.particles[:, list(capabilities)], posterior.weights
     spans = np.array([layout.latents[i].prior.span for i in capabilities])
-    mean = weights @ theta
-    sd = np.sqrt(weights @ (theta - mean) ** 2)
+    mean = portable.dot(weights, theta)
+    sd = np.sqrt(portable.dot(weights, (theta - mean) ** 2))
     score = float("nan")
     if len(ready.test):
         p = task.player.probability(episode + 1)[ready.test]
-        q = ready.bank.evaluator.by_instance(posterior.particles, ready.asked, np.float64) @ weights
+        q = portable.dot(
+            ready.bank.evaluator.by_instance(posterior.particles, ready.asked, np.float64), weights
+        )
         score = float(np.mean(p * (1.0 - p) + (p - q) ** 2))
     return Point(
         episode,

@@ -15,7 +15,6 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-
 def product(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Any:
     """The product of vectors and matrices, as `a @ b`; `b` has one axis or two."""
     return np.einsum("...i,i->..." if b.ndim == 1 else "...i,ij->...j", a, b)
