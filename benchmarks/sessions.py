@@ -24,7 +24,6 @@ from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.layouts.simulation.simulate import LayoutAgent, prior_agents
 from animalcat.machine.processes import process_pool
 from animalcat.portable import arrays as portable
-from animalcat.processes import process_pool
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
