@@ -7,11 +7,11 @@ instead: from additions, products, quotients and square roots alone, which IEEE 
 each in an order that is written down. Compiled code may use wide registers for it, but it may
 neither reorder a sum nor fuse a product with an addition.
 
-    scalars.py   functions of Python's floats, without any library
-    compiled.py  some of them for code that is compiled
-    products.py  products of small matrices, without Numba
-    arrays.py    functions of NumPy's arrays
-    kernels.py   what `arrays` runs, compiled by Numba
+* `scalars`: functions of Python's floats, without any library;
+* `compiled`: some of them for code that is compiled;
+* `products`: products of small matrices, without Numba;
+* `arrays`: functions of NumPy's arrays;
+* `kernels`: what `arrays` runs, compiled by Numba.
 
 Sums of NumPy itself (`sum`, `mean`, `cumsum`, `einsum` without optimisation) have an order that
 does not depend on the processor, and are used as they are.
