@@ -175,7 +175,7 @@ class Learner:
     """One adaptive test: ask it for the next instance, and tell it the outcome.
 
     Its state is determined by its arguments and by what was told, in order. So telling the same
-    again gives the same choices, bit by bit. It knows nothing of arenas, agents or storage. It is
+    again gives the same choices, bit for bit. It knows nothing of arenas, agents or storage. It is
     for one thread at a time; a call takes milliseconds.
 
     An adaptive test of your own is a loop:

@@ -86,9 +86,9 @@ class LivePosterior:
     """The posterior after every outcome told so far.
 
     Its state is determined by the seed and by the outcomes, reseeds and restarts in their order. So
-    the same again gives the same posterior, bit by bit. `particles` and `weights` are
-    read-only and are replaced, never changed: the same array object means the same content. It is
-    for one thread at a time.
+    the same again gives the same posterior, bit for bit, on every processor. `particles` and
+    `weights` are read-only and are replaced, never changed: the same array object means the same
+    content. It is for one thread at a time.
     """
 
     def __init__(self, layout: Layout, seed: int, particles: int = 2000) -> None:

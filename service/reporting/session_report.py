@@ -391,7 +391,8 @@ def diagnostics_words(profile: Row) -> list[str]:
         chains, draws = found.get("chains", 0), found.get("draws", 0)
         said.append(
             f"The posterior was sampled by NUTS in {chains} chains of {draws:,} draws, after "
-            f"{found.get('tune', 0):,} draws of tuning each, from {found['outcomes']} outcomes."
+            f"{found.get('tune', 0):,} draws of tuning each, from {found['outcomes']} outcomes. "
+            "On another processor its numbers differ within Monte Carlo error."
         )
         if "rhat" in found:
             said.append(
