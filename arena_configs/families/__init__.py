@@ -6,8 +6,7 @@ ranges, and `library` finds the file. `build` makes an arena for given values, w
 `palette`, `variants` mirrors and turns it, `sampling` draws parameters, and `generate` draws
 instances, which `instance` describes. `claims` compares what a family says of its arenas with what
 is measured, and `search` finds an instance for given demands, of which `aims` sets those that are
-parameters and `grid` combines them. `twins` makes an arena with the demands of another one;
-`variations` turns, shifts and paints arenas of which no family is known.
+parameters and `grid` combines them.
 """
 
 from animalcat.arena_configs.families.claims import (

@@ -54,13 +54,14 @@ def draw_parameters(
             says that they hold too rarely.
     """
     for _ in range(DRAWS):
-        draw = _drawn(family, paradigm, rng)
+        draw = random_draw(family, paradigm, rng)
         if fits(family, draw, given):
             return draw
     raise _contradiction(family, paradigm, rng, given)
 
 
-def _drawn(family: Family, paradigm: Paradigm, rng: np.random.Generator) -> Draw:
+def random_draw(family: Family, paradigm: Paradigm, rng: np.random.Generator) -> Draw:
+    """Draw parameters, whether or not the constraints hold."""
     names = family.ranges_of(paradigm)
     shares_ = dict(zip(names, rng.random(len(names)).tolist(), strict=True))
     return Draw(paradigm, shares_, int(rng.integers(2**31)))
@@ -96,7 +97,7 @@ def _contradiction(
     rows: list[list[bool]] = []
     reasons = Counter[str]()
     for _ in range(DRAWS):
-        draw = _drawn(family, paradigm, rng)
+        draw = random_draw(family, paradigm, rng)
         try:
             values = parameter_values(family, paradigm, draw.shares, given)
         except UnfitError as error:

@@ -21,13 +21,14 @@ from animalcat.arena_configs.families.aims import ALIKE, Aims, aims_at
 from animalcat.arena_configs.families.build import (
     UnfitError,
     build_arena,
+    controlled,
     parameter_values,
     scope_of,
 )
 from animalcat.arena_configs.families.claims import Measure, bounds
 from animalcat.arena_configs.families.generate import base_arena, check_asked, checked, part_of
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_name
-from animalcat.arena_configs.families.language import Claim, Family, Paradigm, Part
+from animalcat.arena_configs.families.language import Claim, Control, Family, Paradigm, Part
 from animalcat.arena_configs.families.library import load_family
 from animalcat.arena_configs.families.sampling import Draw, draw_parameters, fits
 from animalcat.arena_configs.families.scope import Value
@@ -68,6 +69,8 @@ _MISSING: Final = 1e3
 Floats = npt.NDArray[np.float64]
 Tick = Callable[[int, int], None]
 """Told how many instances are measured, of how many at most."""
+Enough = Callable[[MeasuredFeatures], bool]
+"""Whether an instance on which this was measured will do."""
 
 
 class SearchResult(NamedTuple):
@@ -112,8 +115,10 @@ def search(
     *,
     part: Part | None = None,
     paradigm: str | None = None,
+    control: Control | None = None,
     given: Mapping[str, Value] = MappingProxyType({}),
     looks: int = LOOKS,
+    enough: Enough = lambda features: False,
     tick: Tick = lambda done, total: None,
 ) -> SearchResult:
     """Find an instance that has given demands, or the nearest.
@@ -125,8 +130,10 @@ def search(
         measure: Measures the demands of an arena; it has to play it if a demand takes that.
         part: Only instances of this part; None for both.
         paradigm: Only instances of this paradigm; None for all.
+        control: Make this control of an instance; None for the instance itself.
         given: Parameters that are set.
         looks: Instances that are measured at most.
+        enough: What will do although it is not exactly what was asked for.
         tick: Told how many are measured.
 
     Raises:
@@ -136,7 +143,9 @@ def search(
     chosen = load_family(family) if isinstance(family, str) else family
     asked = demands_of(demands)
     check_asked(chosen, part, paradigm, given=given)
-    return _Search(chosen, asked, rng, measure, part, paradigm, given, looks, tick).run()
+    return _Search(
+        chosen, asked, rng, measure, part, paradigm, control, given, looks, enough, tick
+    ).run()
 
 
 def demands_of(demands: Mapping[str, float]) -> dict[str, float]:
@@ -194,8 +203,10 @@ class _Search:
     measure: Measure
     part: Part | None
     paradigm: str | None
+    control: Control | None
     given: Mapping[str, Value]
     looks: int
+    enough: Enough
     tick: Tick
 
     def run(self) -> SearchResult:
@@ -264,7 +275,20 @@ class _Search:
         return [one for row in zip_longest(*columns) for one in row if one is not None]
 
     def _aims(self, paradigm: Paradigm, flipped: bool) -> Aims:
-        return aims_at(self.family, paradigm, self.asked, mirrored=flipped, given=self.given)
+        return aims_at(
+            self.family,
+            paradigm,
+            self.asked,
+            mirrored=flipped,
+            control=self.control,
+            given=self.given,
+        )
+
+    def _values(self, draw: Draw) -> Mapping[str, Value]:
+        values = parameter_values(self.family, draw.paradigm, draw.shares, self.given)
+        if self.control is None:
+            return values
+        return controlled(self.family, draw.paradigm, self.control, values, self.given)
 
     def _fitting(self, draw: Draw, flipped: bool) -> Draw | None:
         """A draw with the demands that can be set, or as it is; None if neither fits."""
@@ -273,10 +297,10 @@ class _Search:
         return next((one for one in either if fits(self.family, one, self.given)), None)
 
     def _candidate(self, draw: Draw, flipped: bool) -> _Candidate:
-        values = parameter_values(self.family, draw.paradigm, draw.shares, self.given)
+        values = self._values(draw)
         scope = scope_of(self.family, draw.paradigm, values, flipped)
         claimed: dict[str, float] = {}
-        for claim in self.family.claims_of(draw.paradigm):
+        for claim in self.family.claims_of(draw.paradigm, self.control):
             if claim.demand in self.asked and not claim.absent:
                 value = self._near(claim, scope, self.asked[claim.demand])
                 if value is not None:
@@ -301,10 +325,9 @@ class _Search:
         base = base_arena(self.family, draw, self.given)
         if self.part is not None and part_of(base) != self.part:
             raise UnfitError(f"it is not for {self.part}")
-        values = parameter_values(self.family, draw.paradigm, draw.shares, self.given)
-        built = build_arena(
-            self.family, scope_of(self.family, draw.paradigm, values), seed=draw.seed
-        )
+        values = self._values(draw)
+        scope = scope_of(self.family, draw.paradigm, values)
+        built = build_arena(self.family, scope, self.control, draw.seed)
         quarters = draw.seed % 4 if self.family.variants.turns else 0
         arena = checked(self.family, built, candidate.flipped, quarters)
         features = self.measure(arena)
@@ -315,7 +338,8 @@ class _Search:
         instance = FamilyInstance(
             name, arena, draw.paradigm.name, values, variant, name, part_of(base)
         )
-        return _MeasuredCandidate(candidate, instance, features, loss, max(offs) <= 1.0)
+        exact = max(offs) <= 1.0 or self.enough(features)
+        return _MeasuredCandidate(candidate, instance, features, loss, exact)
 
     def _proposed(
         self, measured: Sequence[_MeasuredCandidate], best: _MeasuredCandidate | None, width: float

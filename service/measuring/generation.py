@@ -26,7 +26,7 @@ from animalcat.arena_configs.placement import place
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_STEPS, Battery
-from animalcat.service.measuring.twins import Pooled, codes, made_for, pool_of, source_of
+from animalcat.service.measuring.twins import Pooled, codes, made_for, pool_of, stratum_of
 from animalcat.values import Decision, MadeInstance
 
 FAMILY: Final = "navigation"
@@ -226,7 +226,7 @@ def source_for(layout: Layout, battery: Battery | None = None) -> InstanceSource
         ValueError: There is none; the message says why.
     """
     instances = () if battery is None else battery.instances
-    families = [*dict.fromkeys(source.family for i in instances if (source := source_of(i)))]
+    families = [*dict.fromkeys(s.family.name for i in instances if (s := stratum_of(i)))]
     reasons: list[str] = []
 
     def usable(sources: Iterable[FamilySource]) -> list[InstanceSource]:

@@ -21,10 +21,10 @@ from animalcat.arena_configs.families.ranges import (
 from animalcat.arena_configs.families.sampling import draw_parameters
 from animalcat.arena_configs.families.scope import Formula, Place
 from animalcat.arena_configs.families.search import search
-from animalcat.arena_configs.families.twins import Stratum, Wanted
 from animalcat.arena_configs.features import bearing
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
+from animalcat.service.measuring.twins import Stratum, Target, twin, worst
 
 NAVIGATION = load_family("navigation")
 DEMANDS = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
@@ -41,12 +41,12 @@ def number(low: float, high: float, kind: str) -> Interval:
 
 def made(family: Family, paradigm: str, row: dict[str, float], seed: int) -> Arena:
     """The first arena that is looked at for some demands."""
-    stratum = Stratum(family, family.paradigm(paradigm), None, measure_geometry)
-    demands = {name: Wanted(row[name], 0.0 if name in DEMANDS[2:] else 0.002) for name in DEMANDS}
-    twin = stratum.twin(demands, np.random.default_rng(seed), measure_geometry)
-    assert twin is not None
-    assert twin.equal, twin.off
-    return twin.arena
+    stratum = Stratum(family, family.paradigm(paradigm))
+    aims = {name: Target(row[name], 0.0 if name in DEMANDS[2:] else 0.002) for name in DEMANDS}
+    made = twin(stratum, aims, np.random.default_rng(seed), measure_geometry)
+    assert made is not None
+    assert worst(aims, made.measured.values) <= 1.0 + 1e-9
+    return made.arena
 
 
 def test_a_grid_of_demands_comes_back() -> None:

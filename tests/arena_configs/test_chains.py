@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.checks import check_config
-from animalcat.arena_configs.families.variations import variations
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, Survey, chain_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item, Vector3
@@ -21,6 +20,7 @@ from animalcat.arena_configs.sequence import (
     pass_mark,
 )
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.service.measuring.twins import variations
 
 
 def item(name: str, x: float, z: float, size: float = 1.0) -> Item:

@@ -21,7 +21,6 @@ from animalcat.arena_configs.families.build import build_arena, parameter_values
 from animalcat.arena_configs.families.palette import COLOURS
 from animalcat.arena_configs.families.sampling import draw_parameters
 from animalcat.arena_configs.families.search import search
-from animalcat.arena_configs.families.twins import Stratum, Wanted
 from animalcat.arena_configs.families.variants import mirrored, shifted, turned
 from animalcat.arena_configs.model import (
     RGB,
@@ -33,6 +32,7 @@ from animalcat.arena_configs.model import (
     ToggleObject,
     Vector3,
 )
+from animalcat.service.measuring.twins import Stratum, Target, twin
 
 FIELD = """\
 name: field
@@ -415,7 +415,6 @@ def test_what_is_nested_too_deeply_is_refused_at_once(form: str) -> None:
 
 def test_a_stratum_without_arenas_has_no_twins() -> None:
     family = field(items="    - {name: Wall, positions: [[50, 5]], sizes: [1]}\n")
-    stratum = Stratum(family, family.paradigms[0], None, measure_geometry)
-    assert stratum.pool == []
-    aims = {"rewardDistance": Wanted(20.0, 1.0)}
-    assert stratum.twin(aims, np.random.default_rng(0), measure_geometry) is None
+    aims = {"rewardDistance": Target(20.0, 1.0)}
+    rng = np.random.default_rng(0)
+    assert twin(Stratum(family, family.paradigms[0]), aims, rng, measure_geometry) is None

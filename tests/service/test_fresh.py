@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from animalcat.arena_configs.families import twins as family_twins
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.cli.session.plan import why
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
@@ -20,7 +19,7 @@ from animalcat.service.measuring import twins
 from animalcat.service.measuring.generation import FamilySource, source_for
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import outcome_rows, paradigm_counts
-from animalcat.service.measuring.twins import Twins, differences, source_of
+from animalcat.service.measuring.twins import Target, Twins, differences, stratum_of
 from animalcat.service.recording import read_episode
 from animalcat.service.recording.verify import verify
 from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
@@ -62,20 +61,20 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Battery:
 @pytest.fixture
 def small_pools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Pools of few arenas, which are measured sooner."""
-    monkeypatch.setattr(family_twins, "POOL", 8)
-    twins.stratum_of.cache_clear()
+    monkeypatch.setattr(twins, "POOL", 8)
+    twins.pool_of.cache_clear()
     yield
-    twins.stratum_of.cache_clear()
+    twins.pool_of.cache_clear()
 
 
 def test_an_instance_says_where_it_comes_from(battery: Battery, imported: Battery) -> None:
     for instance in battery.instances:
-        source = source_of(instance)
-        assert source is not None
-        assert (source.family, source.paradigm) == ("navigation", instance.paradigm)
+        stratum = stratum_of(instance)
+        assert stratum is not None
+        assert (stratum.family.name, stratum.paradigm.name) == ("navigation", instance.paradigm)
         # An arena file may have any name.
-        assert source_of(dataclasses.replace(instance, origin=None)) is None
-    assert all(source_of(instance) is None for instance in imported.instances)
+        assert stratum_of(dataclasses.replace(instance, origin=None)) is None
+    assert all(stratum_of(instance) is None for instance in imported.instances)
 
 
 def test_every_instance_has_a_twin_that_asks_for_the_same(battery: Battery) -> None:
@@ -106,7 +105,6 @@ def test_an_arena_of_which_nobody_knows_the_family_is_varied(imported: Battery) 
     for instance in instances:
         made = maker.twin(instance.name, "a")
         assert made.made_as is MadeAs.VARIATION
-        assert made.note.startswith(("turned", "mirrored, turned"))
         assert made.arena_yaml != imported.arena_yaml(instance)
         assert made.arena_yaml != maker.twin(instance.name, "b").arena_yaml
         assert made.instance.features["mine"] == 3.0
@@ -243,34 +241,12 @@ def test_offers_of_a_family_are_made_with_their_demands(small_pools: None, tmp_p
 
 
 def test_the_nearest_is_called_the_nearest() -> None:
-    aims = {"hidden": family_twins.Wanted(4.0, 0.2), "size": family_twins.Wanted(None, 0.0)}
+    aims = {"hidden": Target(4.0, 0.2), "size": Target(None, 0.0)}
     assert differences(aims, {"hidden": 4.1}) == ""
     told = differences(aims, {"hidden": 3.2, "size": 1.0})
     assert told == (
         "the nearest that was found: hidden is 3.2, asked for 4; size is 1, asked for none"
     )
-
-
-def test_strata_of_recipes_are_kept_up_to_a_number(
-    small_pools: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(twins, "_strata", {})
-    stratum = twins.stratum_of("navigation", "open-front")
-    made: list[int] = []
-
-    def ask(number: int) -> None:
-        def make() -> family_twins.Stratum:
-            made.append(number)
-            return stratum
-
-        twins.kept_stratum(("battery", str(number), "open-front", ""), make)
-
-    for number in (*range(twins.STRATA), *range(twins.STRATA)):
-        ask(number)
-    assert made == list(range(twins.STRATA))
-    for number in (twins.STRATA, 1, 0):  # the oldest makes room
-        ask(number)
-    assert made[twins.STRATA :] == [twins.STRATA, 0]
 
 
 async def play(service: Any, session: str, episodes: int) -> list[sessions_pb2.EpisodeSummary]:
