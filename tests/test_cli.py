@@ -75,7 +75,7 @@ def test_a_shell_completes_nouns_verbs_and_options(shell: str) -> None:
         return [re.split("\t|:::", line)[0] for line in offered.splitlines()]
 
     assert completed("animalcat se") == ["serve", "server", "session"]
-    assert completed("animalcat session re") == ["reanalyse", "resume"]
+    assert completed("animalcat session re") == ["resume"]
     assert completed("animalcat session run --max-e") == ["--max-episodes"]
     assert completed("animalcat layout fit --pass") == ["--pass-marks"]
 

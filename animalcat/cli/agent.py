@@ -20,7 +20,6 @@ from animalcat.cli.shared.output import (
     print_rows,
     progress_console,
 )
-from animalcat.cli.shared.table import Column
 from animalcat.client import connect
 from animalcat.client.evaluation import EvaluationSummary, PlayedEpisode
 from animalcat.client.staying import Pauses, Stay, Wish
@@ -172,8 +171,26 @@ def _end_by_sigterm() -> None:
 
 
 @app.command("list")
-def list_agents(as_json: AsJson = False) -> None:
-    """List the agents that come with animalcat, and those of other packages."""
+def list_agents(
+    reference: Annotated[
+        str,
+        typer.Argument(
+            metavar="[AGENT]",
+            help="List the limits that this agent takes: builtin:NAME, plugin:NAME, or "
+            "path/to/file.py:Class.",
+            show_default="none",
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the agents that come with animalcat and with other packages, or the limits of one.
+
+    Limits have a known strength, are added to an agent's reference and compose, as in
+    builtin:planner+memory=2+lapses=0.1.
+    """
+    if reference:
+        _list_limits(reference, as_json=as_json)
+        return
     rows = [
         {
             "agent": f"builtin:{name}",
@@ -195,29 +212,12 @@ def list_agents(as_json: AsJson = False) -> None:
     print_rows(rows, ["agent", "privileged", "about"], as_json=as_json)
 
 
-@app.command("limits")
-def list_limits(
-    reference: Annotated[
-        str,
-        typer.Argument(
-            metavar="[AGENT]",
-            help="List those that this agent takes: builtin:NAME, plugin:NAME, or "
-            "path/to/file.py:Class.",
-            show_default="all limits",
-        ),
-    ] = "",
-    as_json: AsJson = False,
-) -> None:
-    """List the limits of known strength that an agent can be given.
-
-    They are added to its reference and compose, as in builtin:planner+memory=2+lapses=0.1.
-    """
-    names: Iterable[str] = LIMITS
-    if reference:
-        try:
-            names = limits_of(check_name(reference).builtin)
-        except AgentLoadError as error:
-            fail(str(error))
+def _list_limits(reference: str, *, as_json: bool) -> None:
+    """Print the limits that an agent can be given."""
+    try:
+        names = limits_of(check_name(reference).builtin)
+    except AgentLoadError as error:
+        fail(str(error))
     rows = [
         {
             "limit": name,
@@ -225,20 +225,12 @@ def list_limits(
             "unit": limit.unit,
             "about": limit.about,
             "otherwise": limit.otherwise,
-            "agents": _agents_with(name),
             "example": f"{name}={limit.example}",
         }
         for name, limit in LIMITS.items()
         if name in names
     ]
-    print_rows(rows, ["limit", "takes", "unit", Column("agents", 1), "about"], as_json=as_json)
-
-
-def _agents_with(limit: str) -> str:
-    """The agents that take a limit, in words."""
-    if limit in limits_of(""):
-        return "any"
-    return ", ".join(name for name in BUILTIN if limit in limits_of(name))
+    print_rows(rows, ["limit", "takes", "unit", "about"], as_json=as_json)
 
 
 def _faults(episodes: Iterable[PlayedEpisode]) -> str:

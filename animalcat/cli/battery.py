@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import typer
 
 from animalcat.arenas.arena_files import battery_files, is_yaml
-from animalcat.cli.battery_features import CHOICES, choices, print_features, write_features
 from animalcat.cli.calibrate import calibrate
 from animalcat.cli.shared.batteries import find_battery, tell_problems
 from animalcat.cli.shared.outcome_options import Seed
@@ -20,7 +17,6 @@ from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wr
 from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.table import Column
-from animalcat.cli.shared.tables import headed, there
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.errors import AnimalcatError
 from animalcat.machine.files import write_whole
@@ -146,23 +142,6 @@ def _recipe(source: str) -> str | RecipeText:
     except ArenaError as error:
         fail(str(error))
     return RecipeText(files.file, files.text, files.families)
-
-
-@app.command()
-def recipes(as_json: AsJson = False) -> None:
-    """List the recipes that come with animalcat."""
-    from animalcat.arena_configs.batteries import RECIPES, full_size, load_recipe
-
-    rows = [
-        {
-            "recipe": recipe.name,
-            "instances": full_size(recipe),
-            "about": recipe.about,
-            "licence": recipe.licence,
-        }
-        for recipe in map(load_recipe, RECIPES)
-    ]
-    print_rows(rows, ["recipe", "instances", "about"], as_json=as_json)
 
 
 @app.command()
@@ -353,68 +332,6 @@ def check(
         )
     if battery.set_aside:
         raise typer.Exit(FAILED)
-
-
-@app.command()
-def features(
-    name: BatteryArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write a table here: CSV, or Parquet where the file is called .parquet.",
-        ),
-    ] = None,
-    form: Annotated[
-        Literal["csv", "parquet"] | None,
-        typer.Option("--format", help="The form of the file, whatever it is called."),
-    ] = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show the meta-features of a battery's arenas.
-
-    What no arena could be measured for is said with the reason. The table on the screen leaves out
-    features that no arena has. A file has all of them; as CSV it is in the form that `battery
-    import --features` reads. Files and JSON are written as the instances come, however many there
-    are.
-    """
-    if form and output is None:
-        fail(f"--format {form} goes with -o FILE")
-    with client_for(server, data) as client:
-        name = find_battery(client, name, where=place(server, data))
-        battery = client.get_battery(name)
-        known, drawn = battery.features, _drawn(battery)
-        heads = {f.name: headed(f.name, f.unit) for f in known}
-        if as_json:
-            print_features(name, known, client.instances(name), drawn)
-            return
-        if output is not None:
-            chosen_form = form or ("parquet" if output.suffix.lower() == ".parquet" else "csv")
-            number = write_features(output, chosen_form, heads, client.instances(name))
-            wrote(f"{number} instances", output)
-            _say_drawn(drawn, number)
-            return
-        instances = list(client.instances(name))
-    chosen = [CHOICES] if any(instance.places for instance in instances) else []
-    shown = there([instance.features for instance in instances])
-    rows = [
-        {
-            "instance": instance.name,
-            **{heads[key]: instance.features.get(key) for key in shown},
-            CHOICES: choices(instance),
-        }
-        for instance in instances
-    ]
-    print_rows(rows, ["instance", *(heads[key] for key in shown), *chosen], as_json=False)
-    reasons = Counter((why, key) for instance in instances for key, why in instance.missing.items())
-    for why, keys in groupby(sorted(reasons), key=lambda pair: pair[0]):
-        named = [key for _, key in keys]
-        typer.echo(f"{why}: no {', '.join(named)} in {reasons[why, named[0]]} of {len(instances)}")
-    _say_drawn(drawn, len(instances))
 
 
 @app.command()

@@ -19,6 +19,7 @@ import typer
 
 from animalcat.apart import way
 from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
+from animalcat.cli.shared.plugin_problems import plugins_with_problems
 from animalcat.cli.shared.progress import progress
 from animalcat.extending.installing import install
 from animalcat.machine.folders import cache_folder
@@ -61,6 +62,17 @@ def examine() -> Iterator[Finding]:
     yield _x11()
     yield _works("simulator", _import_physics, f"{SERVER_EXTRA}; and libX11 (see above)")
     yield from _unity()
+    yield from _plugins()
+
+
+def _plugins() -> Iterator[Finding]:
+    """What other packages add; nothing of it is run."""
+    for plugin, problem in plugins_with_problems():
+        item, found = f"{plugin.kind} {plugin.name}", f"a plugin of {plugin.source}"
+        if problem:
+            yield Finding(item, "partial", found, problem)
+        else:
+            yield Finding(item, "ok", found)
 
 
 def _caches() -> Finding:
@@ -169,7 +181,7 @@ def _server_of_here() -> Iterator[Finding]:
     try:
         settings = Settings()
     except SettingsError as error:
-        yield Finding("settings", "missing", str(error), "animalcat config check")
+        yield Finding("settings", "missing", str(error), "animalcat server config")
         return
     if not settings.home.is_dir():
         return

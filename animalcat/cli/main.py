@@ -28,11 +28,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Look for everything that animalcat needs, and say how to get it.",
     ),
     "serve": ("animalcat.cli.serve", "Serve a data directory to agents, operators and viewers."),
-    "config": (
-        "animalcat.cli.config",
-        "Check the configuration file of a server, and show its settings.",
-    ),
-    "server": ("animalcat.cli.server", "Say how a server is, and what it does."),
+    "server": ("animalcat.cli.server", "Say how a server is, and check its configuration."),
     "data": (
         "animalcat.cli.data",
         "Say what a store takes, look through it, back it up, and make room.",
@@ -74,7 +70,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Show, fit, check and compare measurement layouts.",
     ),
     "unity": ("animalcat.cli.unity.commands", "Set up, show and try real Unity builds."),
-    "plugins": ("animalcat.cli.plugins", "List and check what other packages add."),
 }
 """The core's commands -> their modules, and their help lines.
 

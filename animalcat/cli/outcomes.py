@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from animalcat.cli.shared.exports import print_export
-from animalcat.cli.shared.output import fail, print_json, print_rows, status, to_standard_output
+from animalcat.cli.shared.output import fail, print_json, status, to_standard_output
 from animalcat.cli.shared.output import wrote as say_wrote
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
-from animalcat.cli.shared.table import Column
 from animalcat.machine.files import write_whole
 from animalcat.text import names
 
@@ -114,18 +113,6 @@ def import_(
         print_json(row)
     else:
         typer.echo(f"{wanted}: {row['attempts']} attempts, {row['successes']} successes")
-
-
-@app.command("list")
-def list_(data: Data = None, as_json: AsJson = False) -> None:
-    """List the tables that were imported."""
-    folder = data_folder(data) / FOLDER
-    rows = [_row(path.stem, _read(path)) for path in sorted(folder.glob("*.parquet"))]
-    print_rows(
-        rows,
-        ["name", "attempts", "successes", "agents", Column("meta_features", 1)],
-        as_json=as_json,
-    )
 
 
 def _row(name: str, table: pd.DataFrame) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`animalcat server`: say how a server is, and what it does."""
+"""`animalcat server`: say how a server is and what it does, and check its configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import grpc
 import typer
@@ -28,7 +29,7 @@ from animalcat.client import AsyncClient, Client
 from animalcat.errors import AnimalcatError
 from animalcat.values import ProcessPlacement, ServerStanding
 
-app = typer.Typer(help="Say how a server is, and what it does.", no_args_is_help=True)
+app = typer.Typer(help="Say how a server is, and check its configuration.", no_args_is_help=True)
 
 SERVICES: Final = (
     "AgentGateway",
@@ -49,11 +50,6 @@ _SECONDS: Final = 10.0
 """How long to wait for what rests on the database."""
 _WORDS: Final = {b"\x08\x01": "serving", b"\x08\x02": "not serving"}
 # HealthCheckResponse by its bytes, because its package is not in the base install.
-
-
-@app.callback()
-def server() -> None:
-    """Say how a server is, and what it does."""
 
 
 @app.command()
@@ -108,6 +104,28 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             typer.echo(f"nothing new begins: {lack}", err=True)
     if not well:
         raise typer.Exit(1)
+
+
+@app.command()
+def config(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="The configuration file.",
+            show_default="ANIMALCAT_CONFIG, else no file",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether a server could start with a file, and list all settings and where they are from.
+
+    Looks at keys, values, what goes together, and at the certificates that the file names. The
+    environment counts before the file, as it does for `animalcat serve`. Secrets are masked.
+    """
+    from animalcat.cli.server_settings import show_settings
+
+    show_settings(file, as_json=as_json)
 
 
 def _show_standing(standing: dict[str, Any]) -> None:

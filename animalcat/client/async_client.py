@@ -304,7 +304,7 @@ class AsyncClient:
                     f"Session {now.id} is paused at episode {now.unjudged[-1]}, whose arena the "
                     "agent has seen. Say what the episode counts as, then let the agent play on: "
                     f"judge_failure({now.id!r}, 'repeat'), 'failure', or 'fault'; or animalcat "
-                    f"session judge {now.id} --as repeat"
+                    f"session resume {now.id} --as repeat"
                 )
 
     @described(SessionOptions)

@@ -105,7 +105,7 @@ def only(distributions: Iterable[str]) -> Generator[None]:
         if same_name(name) not in there:
             raise PluginError(
                 f"no plugin comes with a package {name!r} that is installed here; "
-                f"{_listed('packages with plugins', there)}. `animalcat plugins list` shows them"
+                f"{_listed('packages with plugins', there)}. `animalcat doctor` shows them"
             )
     limit = frozenset(map(same_name, wanted))
     _process.limits.append(limit)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _EXTENSION: Final = re.compile(
-    r"animalcat session extend (\S+) --episodes (\d+)(?: --target-sd (\S+))?"
+    r"animalcat session resume (\S+) --episodes (\d+)(?: --target-sd (\S+))?"
 )
 _COLUMNS: Final = ("capability", "estimate", "90 % interval", "status")
 

@@ -93,7 +93,7 @@ def load_agent(reference: str) -> Agent:
 
     Args:
         reference: `builtin:NAME`, `plugin:NAME` or `path/to/file.py:ClassName`, and behind it any
-            number of `+limit=strength` (`animalcat agent limits` lists them).
+            number of `+limit=strength` (`animalcat agent list AGENT` lists them).
 
     Raises:
         AgentLoadError: The name, file or class does not exist, the file or the class's constructor

@@ -154,7 +154,7 @@ def _extension(session: Session, episodes: int, target: float, *, again: bool = 
     finer = ""
     if again or session.episodes < session.spec.stop.max_episodes:  # it ended otherwise
         finer = f" --target-sd {target:.2g}"
-    return f"animalcat session extend {session.id} --episodes {episodes}{finer}"
+    return f"animalcat session resume {session.id} --episodes {episodes}{finer}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ class SessionRecord:
             raise ServiceError(
                 Code.UNJUDGED,
                 f"the agent's code failed in {where}; say first what that counts as: animalcat "
-                f"session judge {self.session.id} --as repeat, failure or fault",
+                f"session resume {self.session.id} --as repeat, failure or fault",
             )
 
     def await_ruling(self, *numbers: int) -> None:

@@ -67,8 +67,8 @@ def test_it_talks_to_any_server(
         *("--agent", "builtin:forward+lapses=0.5", "--json"),
     )
     assert played.returncode == 0, played.stderr
-    for verb in ("list", "limits"):
-        listed = run(base, "agent", verb, "--json")
+    for about in ((), ("builtin:scout",)):
+        listed = run(base, "agent", "list", *about, "--json")
         assert listed.returncode == 0, listed.stderr
     for words in (
         ["session", "list"],
@@ -76,7 +76,7 @@ def test_it_talks_to_any_server(
         ["episode", "list", id_],
         ["profile", "show", id_],
         ["battery", "list"],
-        ["battery", "features", "navigation"],
+        ["battery", "show", "navigation"],
         ["campaign", "list"],
     ):
         done = run(base, *words, "--server", server.address, "--json")

@@ -204,16 +204,16 @@ def test_an_edited_folder_takes_its_name_only_where_it_is_named(
     assert client.import_battery(f"{folder}/").digest == first.digest  # the same again is nothing
     (tmp_path / "link").symlink_to(folder)
     assert client.import_battery(tmp_path / "link").digest == first.digest
-    assert "which is as it was stored" in run("features", "edited").output
+    assert "which is as it was stored" in run("show", "edited").output
     write(folder, 0, 0.5)
     with pytest.raises(animalcat.AnimalcatError, match="replace=True") as error:
         client.import_battery(folder)
     assert error.value.code == "NAME_TAKEN"
-    refused = run("features", "edited")
+    refused = run("show", "edited")
     assert refused.exit_code == 2
     assert "./edited for the folder, or batteries/edited" in refused.output
-    assert first.digest[:12] in run("features", "batteries/edited").output
-    again = run("features", "./edited")
+    assert first.digest[:12] in run("show", "batteries/edited").output
+    again = run("show", "./edited")
     assert "as it is now; before, the name stood for other content" in again.output
     new = client.get_battery("edited")
     assert new.digest != first.digest

@@ -41,7 +41,7 @@ def episode(*words: str):
 
 
 def test_an_agent_runs_and_its_episodes_play_again(
-    server: Server, make_session: MakeSession, tmp_path: Path
+    server: Server, client: animalcat.Client, make_session: MakeSession, tmp_path: Path
 ) -> None:
     file = tmp_path / "my_agent.py"
     file.write_text(AGENT)
@@ -59,14 +59,11 @@ def test_an_agent_runs_and_its_episodes_play_again(
     broken = run(f"{file}:Broken", "--name", f"{file}:Turning")
     assert broken.returncode == 1
     assert "LookupError: lost my map" in broken.stderr
-    assert f"animalcat session judge {session} --as repeat" in broken.stderr
+    assert f"animalcat session resume {session} --as repeat" in broken.stderr
     unjudged = run(f"{file}:Turning")
     assert unjudged.returncode == 2
     assert "say first what that counts as" in unjudged.stderr
-    judged = CliRunner().invoke(
-        sessions, ["judge", session, "--as", "repeat", "--server", server.address]
-    )
-    assert judged.output.startswith(f"episode 0 of {session}: repeat; go on with: ")
+    assert client.judge_failure(session, "repeat").unjudged == ()
     done = run(f"{file}:Turning")
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
@@ -92,7 +89,7 @@ def test_an_agent_runs_and_its_episodes_play_again(
 
 
 def test_a_session_whose_agent_comes_by_itself_waits_for_it(
-    server: Server, make_session: MakeSession
+    server: Server, client: animalcat.Client, make_session: MakeSession
 ) -> None:
     session = make_session(agent="mine").name.removeprefix("sessions/")
 
@@ -101,7 +98,7 @@ def test_a_session_whose_agent_comes_by_itself_waits_for_it(
         assert done.exit_code == code, done.output
         return done.output
 
-    on_server("pause")
+    client.pause_session(session)
     told = on_server("resume")
     assert f"--connect {server.address} --session {session}" in told
     assert "--name mine" in told
@@ -111,25 +108,8 @@ def test_a_session_whose_agent_comes_by_itself_waits_for_it(
         if row["session"] == session
     ]
     assert not listed["paused"]
-    assert "goes on when its agent comes" in on_server("extend", "--episodes", "3")
-    assert "say how many episodes more" in on_server("extend", code=2)
+    assert "goes on when its agent comes" in on_server("resume", "--episodes", "3")
     on_server("cancel")
-
-
-def test_a_session_is_planned_before_it_is_run(server: Server, make_session: MakeSession) -> None:
-    battery = make_session(agent="nobody").spec.battery
-    words = ["plan", "--battery", battery, "--layout", "aaio", "--max-episodes", "2"]
-    words += ["--agents", "3", "--server", server.address]
-    done = CliRunner().invoke(sessions, [*words, "--json"])
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert (found["episodes"]["median"], found["agents"]) == (2, 3)
-    nodes = {row["node"]: row for row in found["nodes"]}
-    assert nodes["navigationAbility"]["known"] <= 1.0
-    assert " m: " in nodes["navigationAbility"]["low"]
-    shown = CliRunner().invoke(sessions, words)
-    assert "the 90 % interval that their test ends with" in " ".join(shown.stdout.split())
-    assert "Episodes: 2, of at most 2." in shown.stdout
 
 
 def test_an_agent_that_we_start_and_whose_code_fails_pauses_its_session(
@@ -151,16 +131,16 @@ def test_an_agent_that_we_start_and_whose_code_fails_pauses_its_session(
     assert "LookupError: lost my map" in ran.stderr
     (session,) = [s for s in client.list_sessions() if s.spec.agent == f"{file}:Turning"]
     assert (session.unjudged, session.paused, session.episodes) == ((2,), True, 2)
-    judging = f"animalcat session judge {session.id} --as repeat"
+    judging = f"animalcat session resume {session.id} --as repeat"
     assert judging in ran.stderr
     waits = on_server("resume", session.id)
     assert waits.exit_code == 1
     assert judging in waits.stderr
-    assert on_server("judge", session.id, "--as", "failure").exit_code == 0
+    file.write_text(AGENT)  # which is mended
+    assert on_server("resume", session.id, "--as", "failure", "--same-agent").exit_code == 0
     shown = on_server("show", session.id).output
     assert "The agent's code failed in 1 attempt: 1 judged to be a failure." in shown
     assert "judged by a person: failure" in shown
-    client.cancel_session(session)
 
 
 def short_recording(folder: Path, *, nudge: float = 0.0) -> Path:
@@ -235,7 +215,7 @@ def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_session_is_held_and_an_outcome_taken_back(
     server: Server, client: animalcat.Client, make_session: MakeSession
 ) -> None:
-    """`session pause` and `session invalidate`; an agent that left is counted by demand."""
+    """An agent that left is counted by demand."""
     session = make_session(max_episodes=20, agent="held")
 
     class Leaves:
@@ -258,18 +238,13 @@ def test_a_session_is_held_and_an_outcome_taken_back(
         assert done.exit_code == 0, done.output
         return done.output
 
-    runs("pause", session.id)
-    assert client.get_session(session).paused
+    assert client.pause_session(session).paused
     shown = json.loads(runs("show", session.id, "--json"))
     assert shown["paused"]
     for demand in shown["voids_by_demand"]:
         assert demand["voids_below"] + demand["voids_from"] == 1
         assert demand["attempts_below"] + demand["attempts_from"] == 2
     assert "Attempts that the agent voided, by demand: " in runs("show", session.id)
-    told = runs("invalidate", f"{session.id}/0", "--reason", "the light went out")
-    assert told == f"{session.id}/0-0 no longer counts: the light went out\n"
+    client.invalidate_episode(session, 0, "the light went out")
     assert client.get_session(session).episodes == 0
     assert [e.invalid for e in client.episodes(session)] == ["the light went out", ""]
-    wrong = CliRunner().invoke(sessions, ["invalidate", "x", "--reason", "y"])
-    assert wrong.exit_code != 0
-    assert "is no episode" in wrong.output

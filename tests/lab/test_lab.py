@@ -224,7 +224,7 @@ def test_an_arena_is_what_was_asked_for() -> None:
 
 
 def test_what_now_is_a_call_or_a_command_that_finds_the_session() -> None:
-    command = "animalcat session extend s-1 --episodes 7 --target-sd 0.08"
+    command = "animalcat session resume s-1 --episodes 7 --target-sd 0.08"
     steps = [
         {"text": "Play on:", "command": command, "episodes": 7},
         {"text": "Add arenas:", "command": "animalcat battery report mine", "episodes": None},

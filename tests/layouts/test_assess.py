@@ -58,16 +58,6 @@ def test_all_assessors_predict_the_same_outcomes(assessed: Assessment) -> None:
     assert len(assessed.to_frame()) == len(READERS) * len(names)
 
 
-def test_the_command_says_what_python_says(assessed: Assessment, tmp_path: Path) -> None:
-    picture = tmp_path / "a.svg"
-    given = [word for name in READERS for word in ("--agent", name)]
-    words = ("layout", "assess", READING, "--table", CLASS, *given, "--repeats", 1)
-    code, out, _ = run(*words, "--json", "-o", picture)
-    assert code == 0
-    assert json.loads(out) == json.loads(json.dumps(assessed.to_dict()))
-    assert picture.stat().st_size > 1000
-
-
 def test_what_an_agent_lacks_is_left_out() -> None:
     frame = pd.read_csv(CLASS)
     frame.loc[5:, "reader-05"] = np.nan

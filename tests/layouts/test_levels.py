@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from animalcat.cli.main import build
 from animalcat.layouts import Bank, Learner, StoppingRule, demand_layout, load_layout
 from animalcat.layouts.calibrating.calibrate import (
     _logits,  # pyright: ignore[reportPrivateUsage]
@@ -211,24 +208,6 @@ def test_a_calibration_keeps_what_is_absent() -> None:
     plain = _logits(layout, dict.fromkeys(factors, (1.0, 1.0)), weak, nothing)
     assert np.array_equal(_logits(layout, factors, weak, nothing), plain)
     assert _logits(layout, factors, weak, some)[0, 0] < plain[0, 0] - 2.0
-
-
-def test_layout_new_writes_the_file_and_says_what_it_can_tell(tmp_path: Path) -> None:
-    source, target = tmp_path / "My Items.csv", tmp_path / "mine.yaml"
-    source.write_text(as_csv(adele(), id=list(range(240))))
-    call = ["layout", "new", "--demands", str(source)]
-    done = CliRunner().invoke(build(["layout", "new"]), [*call, "-o", str(target)])
-    assert done.exit_code == 0, done.output
-    assert "KNa is no scale here: no item asks for it." in done.stdout
-    assert "MCr or MCt" in done.stdout
-    assert load_layout(target).name == "my-items"
-    printed = CliRunner().invoke(build(["layout", "new"]), [*call, "--slope", "2", "--json"])
-    told = json.loads(printed.stdout)
-    assert told["dropped"]["VO"] == "all items ask for the same level, 2"
-    assert "slope: 2," in told["text"] or "slope: 2\n" in told["text"]
-    wrong = CliRunner().invoke(build(["layout", "new"]), [*call, "--slope", "steep"])
-    assert wrong.exit_code == 2
-    assert "--slope steep: 'steep' is no number" in wrong.stderr
 
 
 def test_the_shipped_layout_is_what_is_written_for_its_items(data_dir: Path) -> None:

@@ -5,7 +5,6 @@ Commands that only look are run in this process, against a server that waits for
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -13,7 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -23,9 +21,6 @@ from animalcat.cli.main import build
 from animalcat.service.host.private import server_for
 from animalcat.service.host.settings import Settings
 
-PREDICTED = json.loads(
-    (Path(__file__).parents[2] / "animalcat/schemas/profile_predict.schema.json").read_text()
-)
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 ARENA = """!ArenaConfig
 arenas:
@@ -86,7 +81,7 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert len(list(Path(result["recordings"]).glob("*.mcap"))) == 2
     session = result["session"]
 
-    extend = ("session", "extend", session, "--episodes", "1", "--agent")
+    extend = ("session", "resume", session, "--episodes", "1", "--agent")
     for mistyped in ("builtin:forwrd", "forward", "nowhere.py:Agent"):
         refused = animalcat(*extend, mistyped, data=tmp_path)
         assert refused.returncode, mistyped
@@ -102,20 +97,11 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
         assert "visualAbility" in text
         assert f"animalcat episode replay {session} 1" in text
         assert text.count("aria-label='Map of navigation-[/b]-") == 2
-        done = looked("profile", "predict", session, "--json", "--top", "1", data=tmp_path)
-        predicted = json.loads(done.stdout)
-        jsonschema.validate(predicted, PREDICTED)
-        assert predicted["covered"] == 4
-        played = {one["instance"] for one in predicted["predictions"] if one["played"]}
-        assert len(played) == 2
-        assert predicted["telling"][0]["instance"] not in played
         shown = looked("profile", "show", session, data=tmp_path)
         assert "navigationAbility" in shown.stdout
         assert "navigation-[/b]-" in looked("episode", "list", session, data=tmp_path).stdout
         assert out_of_reach in looked("session", "show", session, data=tmp_path).stdout
-        again = looked("session", "reanalyse", session, data=tmp_path)
-        assert "if every instance were played once" in again.stdout
-        again = looked("session", "reanalyse", session, "--json", data=tmp_path)
+        again = looked("profile", "export", session, "--format", "reanalysis", data=tmp_path)
         whole = json.loads(again.stdout)["paradigms"][0]
         assert (whole["instances"], whole["played"]) == (4, 2)
     assert not (Settings(home=tmp_path).home / "server.lock").read_bytes()
@@ -141,38 +127,6 @@ def test_batteries_are_built_imported_and_listed(arenas: Path, tmp_path: Path) -
     assert bad.returncode == 2
     assert bad.stderr.splitlines()[-1].startswith("error: ")  # a slow machine says "starting ..."
     assert "bad.yaml:4" in bad.stderr
-
-
-def test_features_are_written_as_they_are_read(tmp_path: Path) -> None:
-    """A table with units and choices gives the same battery again."""
-    header, *rows = (EXAMPLES / "garden.csv").read_text().splitlines()
-    given = tmp_path / "given.csv"
-    marked = "right 10 20.5 2; wrong 30 20 1.25"
-    table = [f"{header},choices", f"{rows[0]},{marked}", *(f"{row}," for row in rows[1:])]
-    given.write_text("\n".join(table))
-    written = tmp_path / "written.csv"
-    with server_for(None, tmp_path):
-        first = looked(
-            *("battery", "import", EXAMPLES / "garden", "--features", given, "--json"),
-            *("--names", "{task}"),
-            data=tmp_path,
-        )
-        done = looked("battery", "features", "garden", "-o", written, data=tmp_path)
-        assert (done.stdout, str(written) in done.stderr) == ("", True)
-        read = list(csv.DictReader(written.read_text().splitlines()))
-        assert [row["choices"] for row in read] == [marked, *[""] * (len(rows) - 1)]
-        assert float(read[0]["rewardDistance [m]"]) == pytest.approx(4.0)
-        again = looked(
-            *("battery", "import", EXAMPLES / "garden", "--features", written, "--json"),
-            *("--name", "again"),
-            data=tmp_path,
-        )
-        shown = looked("battery", "features", "again", data=tmp_path)
-        listed = looked("battery", "features", "again", "--json", data=tmp_path)
-    assert json.loads(again.stdout)["digest"] == json.loads(first.stdout)["digest"]
-    assert marked in shown.stdout
-    places = json.loads(listed.stdout)["instances"][0]["choices"]
-    assert places[1] == {"right": False, "x": 30.0, "z": 20.0, "radius": 1.25}
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def page(known: Results) -> str:
     profile["judgement"] = {"standing": "not described", "text": "The layout does not fit.",
                             "evidence": ["Where size is <5 it fails.",
                                          "It predicts <well>."]}  # fmt: skip
-    profile["what_now"] = [{"text": "More <is> needed:", "command": "animalcat session extend s-1",
+    profile["what_now"] = [{"text": "More <is> needed:", "command": "animalcat session resume s-1",
                             "episodes": 7}]  # fmt: skip
     profile["misfits"] = [{"where": "size is <5", "more": False, "episodes": 9, "observed": 2.0,
                            "predicted": 6.5, "evidence": 44.0, "corrected": 3.1}]  # fmt: skip
@@ -149,7 +149,7 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
         "with a prior twice as wide: over 37.6 m (30 to over 37.6 m)",
         "It predicts <well>.",
         "More <is> needed:",
-        "animalcat session extend s-1",
+        "animalcat session resume s-1",
         "its own average",
         "Where predictions fail",
         "less success than predicted",

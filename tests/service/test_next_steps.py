@@ -36,7 +36,7 @@ def profile(limit: float, status: str = "budget") -> Profile:
 
 def test_more_episodes_are_counted_and_commanded() -> None:
     (step,) = next_steps(ENDED, profile(5.0), {"ability": 7}, 100)
-    assert (step["episodes"], step["command"]) == (7, "animalcat session extend s-1 --episodes 7")
+    assert (step["episodes"], step["command"]) == (7, "animalcat session resume s-1 --episodes 7")
     assert "at least about 7 more episodes of the battery mine" in step["text"]
     early = replace(ENDED, episodes=12)  # another budget alone would end it again at once
     (step,) = next_steps(early, profile(5.0), {"ability": 1}, 100)
@@ -77,7 +77,7 @@ def test_what_would_narrow_what_the_verdict_names_comes_first() -> None:
     found = limited_in_distance(PRECISE, "budget")
     first, last = next_steps(ENDED, found, {}, 100, named, {named: 9})
     assert first["text"].startswith(f"{named}, which the verdict names, is at its target")
-    assert first["command"].startswith("animalcat session extend s-1 --episodes 9 --target-sd 0.0")
+    assert first["command"].startswith("animalcat session resume s-1 --episodes 9 --target-sd 0.0")
     assert f"To find a limit of {other} takes arenas that ask for more" in last["text"]
     (first, _) = next_steps(ENDED, found, {}, 100, named, {named: None})
     assert first["command"] == "animalcat battery report mine"

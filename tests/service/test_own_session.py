@@ -73,7 +73,3 @@ def test_a_session_over_what_is_ones_own(tmp_path: Path) -> None:
     assert yaml.safe_load(shown) == yaml.safe_load((EXAMPLES / layout.name).read_text())
     listed = json.loads(animalcat("layout", "list", "--json", data=tmp_path))
     assert [row["name"] for row in listed if row["from"] != "shipped"] == ["garden"]
-    described = json.loads(animalcat("battery", "features", "garden", "--json", data=tmp_path))
-    (noise,) = (one for one in described["features"] if one["name"] == "noise")
-    assert noise["unit"] == "dB"
-    assert described["instances"][0]["features"]["noise"] == 30

@@ -28,7 +28,6 @@ from animalcat.arenas.arena_files import same_names
 from animalcat.cli.arena.families import families, make
 from animalcat.cli.arena.files import found_files, instance_name, named_files, tell_problems
 from animalcat.cli.arena.options import AsJson, Paths
-from animalcat.cli.arena.solve import solve_arenas
 from animalcat.cli.shared.output import (
     FAILED,
     complain,
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Check, measure, draw and play arena files.", no_args_is_help=True)
 app.command("make")(make)
 app.command("families")(families)
-app.command("solve")(solve_arenas)
 
 MOST_ROWS: Final = 40
 """Problems that are listed one by one; more are grouped by kind."""

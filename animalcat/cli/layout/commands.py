@@ -12,10 +12,8 @@ from animalcat.cli.shared.command_help import unused
 VERBS: Final[dict[str, tuple[str, str, str]]] = {
     "list": ("show", "list_layouts", "List the layouts: shipped, of plugins, and of sessions."),
     "show": ("show", "show", "Show what a layout says, or draw it."),
-    "new": ("new", "command", "Write a layout for items whose demands are levels of scales."),
     "fit": ("fit", "command", "Work out profiles from outcomes that you already have."),
     "check": ("check", "command", "Check whether a layout describes outcomes, or is calibrated."),
-    "assess": ("assess", "command", "Compare a layout with assessors that do not explain."),
 }
 """Verb -> its module in this package, the function there, and its help line."""
 
@@ -28,7 +26,7 @@ def app_for(verb: str) -> typer.Typer:
     Args:
         verb: The one that the call names; empty: none.
     """
-    app = typer.Typer(help="Show, fit, check and assess measurement layouts.", no_args_is_help=True)
+    app = typer.Typer(help="Show, fit and check measurement layouts.", no_args_is_help=True)
     for name, (module, function, text) in VERBS.items():
         if name == verb:
             loaded = importlib.import_module(f"animalcat.cli.layout.{module}")

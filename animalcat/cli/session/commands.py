@@ -1,21 +1,19 @@
-"""`animalcat session`: run, create, list, show, watch, export, hold and end test sessions."""
+"""`animalcat session`: run, create, list, show, watch, export, resume and end sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
-from animalcat.cli.session.holding import invalidate, judge, note, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
 from animalcat.cli.session.options import SessionPlan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
-from animalcat.cli.session.planning import OPTIONS, plan
-from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
 from animalcat.cli.shared.agent_options import (
     AgentEnv,
@@ -26,7 +24,7 @@ from animalcat.cli.shared.agent_options import (
     failed_words,
 )
 from animalcat.cli.shared.command_help import SameAgent
-from animalcat.cli.shared.option_table import shown, with_options
+from animalcat.cli.shared.option_table import shown
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -68,17 +66,18 @@ from animalcat.values.options import SessionOptions
 from animalcat.wire.words import NOT_CONFINED
 
 app = typer.Typer(
-    help="Measure an agent, and list, show, watch, export, pause, resume, extend, cancel and "
-    "re-analyse test sessions.",
+    help="Measure an agent, and list, show, watch, export, resume, cancel and verify sessions.",
     no_args_is_help=True,
 )
-app.command()(reanalyse)
 app.command()(watch)
-app.command()(pause)
-app.command()(judge)
-app.command()(note)
-app.command("plan")(with_options(plan, SessionOptions, only=OPTIONS))
-app.command()(invalidate)
+
+
+class RulingName(StrEnum):
+    """What an episode counts as at which the agent's code failed."""
+
+    repeat = "repeat"
+    failure = "failure"
+    fault = "fault"
 
 
 @app.command()
@@ -121,53 +120,13 @@ def create(plan: SessionPlan) -> None:
 @app.command()
 def resume(
     session: SessionArgument,
-    agent: Annotated[
-        str,
-        typer.Option(
-            metavar="REFERENCE",
-            help="The agent to run: builtin:NAME, plugin:NAME, or path/to/file.py:Class, with "
-            "+LIMIT=STRENGTH.",
-            show_default="the one of the session",
-        ),
-    ] = "",
-    same_agent: SameAgent = False,
-    agent_may: AgentMay = Permission.PLAY,
-    agent_sees: AgentSees = None,
-    agent_env: AgentEnv = None,
-    allow_build: AllowBuild = None,
-    allow_plugin: AllowPlugin = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
-) -> None:
-    """Go on with a session where it stopped.
-
-    Nothing is played twice.
-    """
-    builds = [build.absolute() for build in allow_build or ()]
-    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
-        current = client.get_session(session)
-        if current.over and agent:
-            check_session(current, agent, same_agent=same_agent)
-        if not current.over:
-            bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
-            reference = _looked_at(client, current, agent, bounds, server)
-            if not reference:
-                _await(client, current, server)
-                return
-            if current.paused:
-                current = client.resume_session(current)
-            say_pages(server, data, f"/sessions/{current.id}")
-            current = run_agent(client, current, reference, bounds)
-        _report(client, current, server, data, as_json)
-
-
-@app.command()
-def extend(
-    session: SessionArgument,
     episodes: Annotated[
         int,
-        typer.Option(metavar="NUMBER", min=0, help="Play so many episodes more, at most."),
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="Play so many episodes more, at most, also where the session was finished.",
+        ),
     ] = 0,
     target_sd: Annotated[
         float | None,
@@ -178,6 +137,17 @@ def extend(
             help="From now on a capability is known when its standard deviation is this share of "
             "its range: for a session that ended since all was known.",
             show_default="as it was",
+        ),
+    ] = None,
+    ruling: Annotated[
+        RulingName | None,
+        typer.Option(
+            "--as",
+            help="What the episode counts as in which the agent's code failed. repeat: the same "
+            "arena is played again, though the agent has seen it. failure: the episode counts as "
+            "a failure. fault: it was no doing of the agent's, such as a full disk, and the arena "
+            "is played again.",
+            show_default="none",
         ),
     ] = None,
     agent: Annotated[
@@ -199,35 +169,35 @@ def extend(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a session more episodes, also one that was finished, and go on with it.
+    """Go on with a session where it stopped, or give a finished one more episodes.
 
-    What it has played counts, nothing is played twice, and the profile is made anew at the end.
+    Nothing is played twice, and what was played counts. The profile is made anew at the end.
     """
-    if not episodes and target_sd is None:
-        fail("say how many episodes more: --episodes NUMBER; or a finer target: --target-sd SHARE")
     builds = [build.absolute() for build in allow_build or ()]
     with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
-        stored = client.get_session(session)
+        current = client.get_session(session)
+        if ruling is not None:
+            current = client.judge_failure(current, ruling.value)
         bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
-        _looked_at(client, stored, agent, bounds, server)  # before anything is stored
-        budget = stored.spec.stop.max_episodes or 0  # answers say it
-        # What a session of earlier rules left of its budget is not lost.
-        played = stored.episodes if stored.over else budget
-        more = max(budget, played + episodes) if episodes else 0
-        client.extend_session(stored, more, target_sd)
-    resume(
-        session,
-        agent,
-        same_agent=same_agent,
-        agent_may=agent_may,
-        agent_sees=agent_sees,
-        agent_env=agent_env,
-        allow_build=allow_build,
-        allow_plugin=allow_plugin,
-        server=server,
-        data=data,
-        as_json=as_json,
-    )
+        if episodes or target_sd is not None:
+            _looked_at(client, current, agent, bounds, server)  # before anything is stored
+            budget = current.spec.stop.max_episodes or 0  # answers say it
+            # What a session of earlier rules left of its budget is not lost.
+            played = current.episodes if current.over else budget
+            more = max(budget, played + episodes) if episodes else 0
+            current = client.extend_session(current, more, target_sd)
+        if current.over and agent:
+            check_session(current, agent, same_agent=same_agent)
+        if not current.over:
+            reference = _looked_at(client, current, agent, bounds, server)
+            if not reference:
+                _await(client, current, server)
+                return
+            if current.paused:
+                current = client.resume_session(current)
+            say_pages(server, data, f"/sessions/{current.id}")
+            current = run_agent(client, current, reference, bounds)
+        _report(client, current, server, data, as_json)
 
 
 @app.command("list")

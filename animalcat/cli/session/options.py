@@ -131,7 +131,7 @@ def _plan(
             metavar="REFERENCE",
             help="The agent to measure: builtin:NAME, plugin:NAME, path/to/file.py:Class, or a "
             "language model as inspect_ai names it, such as llm:openai/gpt-4o+script. Limits may "
-            "follow, as in builtin:scout+lapses=0.1 (animalcat agent limits lists them).",
+            "follow, as in builtin:scout+lapses=0.1 (animalcat agent list AGENT lists them).",
             rich_help_panel=AGENT,
         ),
     ],

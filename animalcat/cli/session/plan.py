@@ -66,7 +66,7 @@ def _ended(episode: Episode) -> list[str]:
     """How it ended early, what a person said of that, and whether its arena was seen before."""
     lines = [f"  {episode.outcome}: {episode.cause}"] if episode.cause else []
     if episode.ruling == "awaited":
-        lines.append("  a person has to say what it counts as: animalcat session judge")
+        lines.append("  a person has to say what it counts as: animalcat session resume ID --as")
     elif episode.ruling:
         lines.append(f"  judged by a person: {episode.ruling}")
     if episode.seen:

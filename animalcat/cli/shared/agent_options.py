@@ -105,7 +105,7 @@ def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
     )
     return (
         f"{where}. Session {session.id} is paused there, and the agent has seen this arena. Say "
-        f"what the episode counts as: animalcat session judge {session.id} --as repeat (the same "
+        f"what the episode counts as: animalcat session resume {session.id} --as repeat (the same "
         "arena is played again, and the profile says so), --as failure, or --as fault (it was no "
         "doing of the agent's)"
     )

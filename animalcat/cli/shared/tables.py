@@ -8,9 +8,11 @@ from typing import Any, Final
 import typer
 
 from animalcat.cli.shared.output import console, print_rows
+from animalcat.cli.shared.table import Column
 from animalcat.service.measuring.profile_words import (
     STATUS_MEANS,
     battery_rate,
+    control_cells,
     decimals,
     estimate,
     judgement_words,
@@ -192,13 +194,27 @@ def print_profile(
         said = comparison["words"]
         console().print(f"{said[0].upper()}{said[1:]}.", highlight=False)
     if rows := profile.get("controls"):
-        session = str(profile["provenance"]["session"]).removeprefix("sessions/")
-        number = f"{len(rows)} comparison{'s' * (len(rows) != 1)}"
-        console().print(
-            f"Arenas against their controls: {number}, by animalcat profile controls "
-            f"{session}{where}",
-            highlight=False,
-        )
+        _print_controls(rows)
     if verdict:
         print_verdict(profile)
         print_what_now(profile, where)
+
+
+def _print_controls(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print how often arenas were passed, and how often their controls."""
+    cells = [
+        {**cell, "passed, control": f"{cell['as they are']}, {cell['with control']}"}
+        for cell in map(control_cells, rows)
+    ]
+    columns = (
+        *("arenas", "control", "passed, control", "pairs"),
+        *(Column("only arena", 2), Column("only control", 1)),
+        *("difference, %", "says"),
+    )
+    print_rows(
+        cells,
+        columns,
+        as_json=False,
+        title="Arenas against their controls. The difference is of the shares that were passed, "
+        "with its 90 % interval",
+    )

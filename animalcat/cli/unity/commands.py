@@ -93,18 +93,6 @@ def setup(
 
 
 @app.command()
-def show(as_json: AsJson = False) -> None:
-    """Show what plays arenas on Unity builds.
-
-    That is the Python environment that drives builds, and the build that unity:auto stands for.
-    """
-    try:
-        _report(UnitySettings(), as_json)
-    except UnityError as error:
-        fail(str(error), MISSING)
-
-
-@app.command()
 def check(
     backend: Annotated[
         str, typer.Argument(metavar="BACKEND", help="The build to try: unity:auto, or unity:PATH.")

@@ -178,7 +178,7 @@ def _strength(text: str, name: str, value: str | None) -> Strength:
     if limit is None:
         raise AgentLoadError(
             f"agent {text!r}: no limit is named {name!r}; there are: {', '.join(LIMITS)} "
-            "(animalcat agent limits says what each does)"
+            "(animalcat agent list AGENT says what each does)"
         )
     if value is None:
         if limit.otherwise is None:

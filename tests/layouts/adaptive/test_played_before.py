@@ -11,7 +11,6 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.fitting.fits import fit
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.simulation.planning import courses
 
 LAYOUT = load_layout("aaio", "people")
 ROUND = LAYOUT.feature_names.index("round")
@@ -83,8 +82,3 @@ def test_a_count_is_never_taken_to_be_0() -> None:
     kept = fit(LAYOUT, given.assign(round=range(40)), chains=1, draws=50, tune=50)
     assert kept.data is not None
     assert kept.data.features[:, ROUND].tolist() == [*range(40)]
-
-
-def test_planned_tests_count_too() -> None:
-    (course,) = courses(Bank.of(LAYOUT, ITEMS), Policy(), StoppingRule(5, target_sd=0.0), 1, seed=1)
-    assert course.episodes == 5

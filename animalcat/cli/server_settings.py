@@ -1,0 +1,52 @@
+"""Checks the settings of a server, and shows what holds and why, for `server config`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from animalcat.cli.shared.output import fail, print_json, print_rows, remark
+from animalcat.cli.shared.table import Column
+from animalcat.service.access.certificates import CertificateError
+from animalcat.service.host.configuration import SettingsError
+from animalcat.service.host.serving import read_identity
+from animalcat.service.host.settings import (
+    ExposureError,
+    Settings,
+    check_exposure,
+    check_tls,
+    table_of,
+)
+
+
+def show_settings(file: Path | None, *, as_json: bool) -> None:
+    """Print all settings, or end the command where a server could not start with them.
+
+    Args:
+        file: The configuration file; None for the one that the environment names.
+        as_json: Whether JSON is printed.
+    """
+    given: dict[str, Any] = {} if file is None else {"config": file}
+    try:
+        settings = Settings(**given)
+    except SettingsError as error:
+        fail(str(error))
+    where = "the environment" if settings.config is None else str(settings.config)
+    try:
+        check_exposure(settings.host, credentials=settings.tls)
+        check_tls(settings)
+        if not settings.self_signed:
+            read_identity(settings)
+    except (ExposureError, CertificateError) as error:
+        fail(f"{where}: {error}")
+    except OSError as error:
+        fail(f"{where}: {error.filename}: {error.strerror}")
+    rows = table_of(settings, given)
+    if as_json:
+        print_json(rows)
+        return
+    print_rows(rows, ["key", Column("value", 1), "from"], as_json=False)
+    remark("options of `animalcat serve` count before the environment, and that before a file")
+    typer.echo(f"{where} is good: a server can start with it.")
