@@ -44,11 +44,11 @@ class Check:
 
 def _slow(name: str, where: str, covers: str, *, first: str = "") -> Check:
     """The slow tests in some folders, after a command that sets up what they need."""
-    return Check(name, f"{first}make test-slow TESTS='{where}'", f"{covers} {where}")
+    return Check(name, f"{first}make test KIND=slow TESTS='{where}'", f"{covers} {where}")
 
 
-CLIENTS: Final = "make unity-clients && "
-OTHERS: Final = "{ make sb3-env || true; } && { make viewers-env || true; } && "
+CLIENTS: Final = "make env-unity && "
+OTHERS: Final = "{ make env-sb3 || true; } && { make env-viewers || true; } && "
 """Tests say so themselves where PyTorch cannot be had."""
 DOORS: Final = " ".join(
     f"tests/doors/{name}"
@@ -57,12 +57,12 @@ DOORS: Final = " ".join(
 CHECKS: Final = (
     Check(
         "images",
-        "make openenv-env images",
+        "make env-openenv && make test KIND=images",
         "docker doors/speech tests/images pyproject.toml requirements-server.lock .dockerignore",
     ),
     Check(
         "cluster",
-        "make test-cluster",
+        "make test KIND=cluster",
         "doors/ray tests/doors/ray",
     ),
     Check(
@@ -73,24 +73,25 @@ CHECKS: Final = (
     Check(
         "docs",
         "rm -rf build/docs .clients/docs && make docs",
-        "docs requirements-clients/docs.lock tests/built_site.py protos animalcat/schemas "
+        "docs requirements-clients/doors.lock tests/built_site.py protos animalcat/schemas "
         "animalcat/cli animalcat/lab animalcat/client layouts/library",
     ),
     Check(
         "pymc6",
-        "make pymc6",
+        "make env-pymc6 && .clients/pymc6/bin/python -m pytest "
+        "tests/layouts/test_fit.py tests/layouts/test_two_evaluators.py",
         "requirements.lock layouts/inference tests/layouts/test_fit.py "
         "tests/layouts/test_two_evaluators.py",
     ),
     Check(
         "thorough",
-        "make unity-clients test-thorough",
+        "make env-unity && make test KIND=thorough",
         "envs/answers.py layouts/inference tests/doors "
         "tests/client/test_doors.py tests/service/test_one_truth.py",
     ),
     Check(
         "processors",
-        "make test-slow TESTS=tests/test_processors.py",
+        "make test KIND=slow TESTS=tests/test_processors.py",
         "animalcat/portable layouts/inference layouts/adaptive layouts/watching layouts/model "
         "envs/sim tests/processors.py tests/golden.py",
     ),
@@ -104,8 +105,8 @@ CHECKS: Final = (
     _slow(
         "speakers",
         "tests/doors/inspect/test_small_model.py",
-        "doors/speech doors/inspect requirements-clients/speakers.lock",
-        first="make speakers-env && ",
+        "doors/speech doors/inspect requirements-clients/doors.lock",
+        first="make env-speakers && ",
     ),
     _slow("service", "tests/service", "service protos"),
     _slow("doors", DOORS, "doors", first=OTHERS),

@@ -18,9 +18,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MISSING = "ANIMALCAT_DATA"
-SET_UP = re.compile(r"make [a-z0-9]+-(?:env|clients)\b")
+SET_UP = re.compile(r"make env-[a-z0-9]+\b")
 """What a test that is skipped asks for, where that is an environment of its own."""
-NEEDED = {"make openenv-env"} | ({MISSING} if os.environ.get(MISSING) != "none" else set())
+NEEDED = {"make env-openenv"} | ({MISSING} if os.environ.get(MISSING) != "none" else set())
 """For want of these nothing may be skipped with CI=true: .ci/run has them. Where the data cannot be
 had, as on other hosts, ANIMALCAT_DATA=none says so."""
 CHECK = "ANIMALCAT_CHECK"
@@ -168,7 +168,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for want, count in ({MISSING: 0} | _wanted(terminalreporter)).items():
         terminalreporter.write_line(f"{count} tests skipped for want of {want}")
     if left := terminalreporter.config.stash[LEFT]:
-        terminalreporter.write_line(f"{left} slow tests left to `make test-slow`")
+        terminalreporter.write_line(f"{left} slow tests left to `make test KIND=slow`")
 
 
 @pytest.hookimpl(trylast=True)

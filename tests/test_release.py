@@ -29,7 +29,7 @@ def test_every_place_says_one_version() -> None:
 
 
 def test_doors_have_upper_bounds() -> None:
-    """Their interfaces change monthly; `make doors-newest` tries what lies beyond."""
+    """Their interfaces change monthly; docs/releasing.md says how to try what lies beyond."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = {"inspect": "inspect-ai", "mcp": "mcp"}
     for extra, package in wanted.items():

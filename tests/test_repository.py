@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = (
     ".ci .dockerignore .github .gitignore CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE "
     "Makefile README.md SECURITY.md THIRD_PARTY.md animalcat arena_configs benchmarks docker docs "
-    "doors envs layouts protos pyproject.toml requirements-animalai.lock requirements-clients "
+    "doors envs layouts protos pyproject.toml requirements-clients "
     "requirements-server.lock requirements.lock service tests typings"
 )
 """Names that may stand at the top, with spaces between; some may be gone."""

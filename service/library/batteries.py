@@ -428,7 +428,7 @@ def ship_readings(folder: Path) -> None:
     """Measure the battery that most first sessions name and those of all recipes, and keep that.
 
     Args:
-        folder: Where to write; `make readings` writes what comes with the project.
+        folder: Where to write; running this module writes what comes with the project.
     """
     processes = os.cpu_count() or 1
     usual = family_readings(USUAL_FAMILY, FAMILY_SIZE, 0, processes)

@@ -32,7 +32,7 @@ from tests.doors import agents, policy
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent
 CLIENTS = ROOT / ".clients"
-"""Unmodified clients in environments of their own, which `make unity-clients` makes."""
+"""Unmodified clients in environments of their own, which `make env-unity` makes."""
 STAND_IN = Path(sys.executable).with_name("animalcat-unity")
 EPISODES = 3
 PATIENCE = 200
@@ -174,7 +174,7 @@ def animalai(version: str, visit: Visit) -> list[str]:
     if version:
         python = CLIENTS / f"animalai-{version}" / "bin" / "python"
         if not python.exists():
-            pytest.skip(f"animalai {version} is not set up here: make unity-clients")
+            pytest.skip(f"animalai {version} is not set up here: make env-unity")
     session = visit.session()
     with socket.socket() as listener:
         listener.bind(("localhost", 0))

@@ -1,6 +1,6 @@
 """The images are built, and played with as docker/README.md says, by a real container engine.
 
-`make images` runs these tests. Where no container can be run they are skipped, and say why.
+`make test KIND=images` runs these. Where no container can be run they are skipped, and say why.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def test_what_is_built_on_is_pinned(engine: Engine) -> None:
 def test_openenv_validates_its_package(engine: Engine, tmp_path: Path) -> None:
     """The validator builds the image from the package's folder, and plays without a network."""
     if not PYTHON.exists():
-        pytest.skip("OpenEnv is not installed: make openenv-env")
+        pytest.skip("OpenEnv is not installed: make env-openenv")
     report, table = validate(engine, tmp_path)
     found = {result["check_id"]: result["status"] for result in report["results"]}
     assert not {"fail", "error"} & {*found.values()}, table

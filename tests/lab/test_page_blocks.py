@@ -215,7 +215,7 @@ def test_its_blocks_run(page: str, lab: ac.Lab, granted: dict[str, Any]) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(not SB3.exists(), reason="Stable-Baselines3 is absent: make sb3-env")
+@pytest.mark.skipif(not SB3.exists(), reason="Stable-Baselines3 is absent: make env-sb3")
 @pytest.mark.parametrize("page", ["agents.md", "training.md"])
 def test_what_trains_runs_in_the_environment_that_the_page_makes(page: str, tmp_path: Path) -> None:
     code = "".join(code for code in python_of(page) if needs_training(code))

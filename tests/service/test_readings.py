@@ -17,6 +17,7 @@ from animalcat.service.batteries.recipes import drawn_instances, recipe_drafts
 from animalcat.service.batteries.validity import PlannerVerdict
 from animalcat.service.library.batteries import FAMILY_SIZE, USUAL_FAMILY
 
+AGAIN = "run `python -m animalcat.service.library.batteries`"
 SMALL = 8
 
 
@@ -106,16 +107,16 @@ def test_a_cache_that_cannot_be_written_is_no_error(
 
 
 def test_what_is_shipped_is_what_is_measured(tmp_path: Path, measured: list[str]) -> None:
-    """Fails when a demand has changed: `make readings` measures again."""
+    """Fails when a demand has changed: `python -m animalcat.service.library.batteries`."""
     known = shipped(USUAL_FAMILY)
     known_drafts = {
         key_of(to_yaml(fixed_arena(draft)), draft.seed): draft
         for made in batteries._drawn(USUAL_FAMILY, FAMILY_SIZE, 0)
         for draft in [batteries._draft(USUAL_FAMILY, made, 0)]
     }
-    assert known_drafts.keys() == known.keys(), "run `make readings`"
+    assert known_drafts.keys() == known.keys(), AGAIN
     for key in sorted(known)[::15]:
-        assert drafts._read_named(known_drafts[key]) == known[key], "run `make readings`"
+        assert drafts._read_named(known_drafts[key]) == known[key], AGAIN
     del measured[:]
     build_family(USUAL_FAMILY, FAMILY_SIZE, 0, tmp_path)
     assert 0 < len(measured) <= 2 * SAMPLE
@@ -157,7 +158,7 @@ def test_what_recipes_ship_belongs_to_their_arenas() -> None:
         small = counts_for(recipe, max(20, len(recipe.entries)))
         made = recipe_drafts(recipe, drawn_instances(recipe, small, recipe.seed), recipe.seed)
         keys = [key_of(to_yaml(fixed_arena(one)), one.seed) for one in made]
-        assert sum(key in known for key in keys) > len(keys) / 2, "run `make readings`"
+        assert sum(key in known for key in keys) > len(keys) / 2, AGAIN
         key = max(key for key in keys if key in known)
         draft = made[keys.index(key)]
         assert drafts._read_named(draft) == known[key]._replace(verdict=None)

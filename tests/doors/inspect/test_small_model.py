@@ -19,7 +19,7 @@ ARENAS = 10
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif(not HOME.exists(), reason="there is no model here: make speakers-env"),
+    pytest.mark.skipif(not HOME.exists(), reason="there is no model here: make env-speakers"),
 ]
 
 

@@ -21,7 +21,7 @@ PLACE = ROOT / os.environ.get("ANIMALCAT_OPENENV", ".clients/openenv")
 PYTHON = PLACE / "bin" / "python"
 PACKAGE = ROOT / "docker" / "openenv"
 pytestmark = [
-    pytest.mark.skipif(not PYTHON.exists(), reason="OpenEnv is not installed: make openenv-env"),
+    pytest.mark.skipif(not PYTHON.exists(), reason="OpenEnv is not installed: make env-openenv"),
     pytest.mark.xdist_group("openenv"),
 ]
 

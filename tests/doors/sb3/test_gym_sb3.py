@@ -26,7 +26,7 @@ class Brave(gymnasium.Wrapper):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PYTHON.exists(), reason="Stable-Baselines3 is absent: make sb3-env")
+@pytest.mark.skipif(not PYTHON.exists(), reason="Stable-Baselines3 is absent: make env-sb3")
 @pytest.mark.parametrize("policy", ["MlpPolicy", "CnnPolicy"])
 def test_ppo_trains_for_a_thousand_steps(tmp_path: Path, policy: str) -> None:
     (tmp_path / "envs").mkdir()

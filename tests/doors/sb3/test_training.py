@@ -108,7 +108,7 @@ def test_without_stable_baselines_the_callback_says_what_to_install() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PYTHON.exists(), reason="Stable-Baselines3 is absent: make sb3-env")
+@pytest.mark.skipif(not PYTHON.exists(), reason="Stable-Baselines3 is absent: make env-sb3")
 def test_a_training_is_measured_and_goes_as_it_would_without(tmp_path: Path) -> None:
     done = subprocess.run(
         [PYTHON, Path(__file__).parent / "sb3_training.py", tmp_path],

@@ -52,7 +52,7 @@ def test_a_checkpoint_plays_its_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PYTHON.exists(), reason="Stable-Baselines3 is absent: make sb3-env")
+@pytest.mark.skipif(not PYTHON.exists(), reason="Stable-Baselines3 is absent: make env-sb3")
 def test_checkpoints_are_trained_tested_and_drawn(tmp_path: Path) -> None:
     environment = {
         **os.environ,

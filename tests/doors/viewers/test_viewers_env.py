@@ -21,7 +21,7 @@ PYTHON = ROOT / ".clients" / "viewers" / "bin" / "python"
 USE = ROOT / "tests" / "doors" / "viewers" / "use.py"
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="the viewers are absent: make viewers-env"),
+    pytest.mark.skipif(not PYTHON.exists(), reason="the viewers are absent: make env-viewers"),
 ]
 
 

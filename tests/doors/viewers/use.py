@@ -1,6 +1,6 @@
 """Writes files by animalcat and reads them back by the libraries they are for; prints JSON.
 
-It runs in the environment of `make viewers-env`, which has these libraries:
+It runs in the environment of `make env-viewers`, which has these libraries:
 `python use.py RECORDING SESSION_JSON FOLDER`.
 """
 
