@@ -321,7 +321,7 @@ def _range(name: str, kind: Kind) -> tuple[float, float]:
     if name in COLUMNS:
         return (0.0 if kind == "count" or name == "weight" else -math.inf), math.inf
     try:
-        from animalcat.arena_configs.features import FEATURES
+        from animalcat.arena_configs.features.registry import FEATURES
     except ModuleNotFoundError:  # the client alone: the server checks
         return -math.inf, math.inf
     feature, unit = name_and_unit(name)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from rich.progress import Progress
 
-from animalcat.arena_configs.batteries import RECIPES, load_recipe
+from animalcat.arena_configs.batteries.library import RECIPES, load_recipe
 from animalcat.cli.demo import DEMOS, Demonstration, observed_by
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.adaptive.plan import StoppingRule

@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from rich.progress import Progress
 
-from animalcat.arena_configs.batteries import full_size, load_recipe
+from animalcat.arena_configs.batteries.library import load_recipe
+from animalcat.arena_configs.batteries.sizing import full_size
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.recipes import build_recipe

@@ -15,9 +15,11 @@ import numpy as np
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena
 from animalcat.arena_configs.outcome import success
-from animalcat.envs.agents import EpisodeInfo, make_agent
-from animalcat.envs.agents.limits import LIMITS, Reference, read_reference
+from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.limits.acting import drawn
+from animalcat.envs.agents.limits.catalogue import LIMITS
+from animalcat.envs.agents.limits.reference import Reference, read_reference
+from animalcat.envs.agents.load import make_agent
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.adaptive.plan import StoppingRule

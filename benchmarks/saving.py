@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from animalcat.arena_configs.batteries import RECIPES, load_recipe
+from animalcat.arena_configs.batteries.library import RECIPES, load_recipe
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout

@@ -14,7 +14,3 @@ tells, and `explaining` says why demands are as they are. `gym`, `spaces` and `r
 contract to Gymnasium, and `window` shows it to people. `mlagents` plays Unity's side
 of ML-Agents' protocol over the simulator, and `agents` are the reference agents.
 """
-
-from animalcat.envs.answers import Actions
-
-__all__ = ["Actions"]

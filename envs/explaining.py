@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from animalcat.arena_configs.features import SECONDS_PER_UNIT, Reading, Survey, bearing
+from animalcat.arena_configs.features.definition import Reading
+from animalcat.arena_configs.features.start import SECONDS_PER_UNIT, bearing
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.features.way import pushed
 from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.placement import PlacedObject

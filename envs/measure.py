@@ -16,15 +16,12 @@ import numpy.typing as npt
 from scipy import ndimage
 from scipy.spatial import KDTree
 
-from animalcat.arena_configs.features import (
-    SECONDS_PER_UNIT,
-    MeasuredFeatures,
-    Reading,
-    Survey,
-    chain_features,
-    measure_features,
-)
+from animalcat.arena_configs.features.chains import chain_features
+from animalcat.arena_configs.features.definition import MeasuredFeatures, Reading
+from animalcat.arena_configs.features.registry import measure_features
 from animalcat.arena_configs.features.sight import dark_at
+from animalcat.arena_configs.features.start import SECONDS_PER_UNIT
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement

@@ -16,11 +16,11 @@ from typing import Any, Final, get_args
 
 import typer
 
-from animalcat.arena_configs.batteries import RECIPES
-from animalcat.arena_configs.families import FAMILIES
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.batteries.library import RECIPES
+from animalcat.arena_configs.families.library import FAMILIES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.cli.main import build, nouns
-from animalcat.envs.agents import BUILTIN
+from animalcat.envs.agents.load import BUILTIN
 from animalcat.extending.plugins import GROUPS
 from animalcat.layouts.adaptive.statuses import End
 from animalcat.layouts.library import LAYOUTS, variants

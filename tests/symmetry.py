@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from animalcat.arena_configs.features import FEATURES, Reading
+from animalcat.arena_configs.features.definition import Reading
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.model import ARENA_SIDE, RGB, Item, Vector3
 
 SIDES = frozenset({"XPos", "wayBearing", "goalBearing", "goalSide", "rightLeftPosition"})

@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 import animalcat
-from animalcat.arena_configs.families import load_family
-from animalcat.envs.agents import AgentLoadError, load_agent
-from animalcat.envs.agents.load import check_name
+from animalcat.arena_configs.families.library import load_family
+from animalcat.envs.agents.load import AgentLoadError, check_name, load_agent
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec
 from animalcat.extending import plugins

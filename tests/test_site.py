@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.cli.main import nouns
 from animalcat.layouts.library import LAYOUTS, variants
 from animalcat.service.errors import Code

@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 from animalcat.arena_configs.loader import load_text
-from animalcat.envs.agents import EpisodeInfo, load_agent
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.load import load_agent
 from animalcat.envs.agents.planner.solving import solve
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec

@@ -30,10 +30,9 @@ from animalcat.apart.plan import (
 from animalcat.apart.view import beside, holds
 from animalcat.client import AsyncClient, Client
 from animalcat.client.credentials import CA, TOKEN, is_local
-from animalcat.envs.agents import AgentLoadError
-from animalcat.envs.agents.limits import check_observation
+from animalcat.envs.agents.limits.limited import check_observation
 from animalcat.envs.agents.limits.reference import Reference
-from animalcat.envs.agents.load import check_name
+from animalcat.envs.agents.load import AgentLoadError, check_name
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.extending import plugins

@@ -23,9 +23,9 @@ from animalcat.cli.shared.output import (
 from animalcat.client import connect
 from animalcat.client.evaluation import EvaluationSummary, PlayedEpisode
 from animalcat.client.staying import Pauses, Stay, Wish
-from animalcat.envs.agents import BUILTIN, AgentLoadError, make_agent
-from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
-from animalcat.envs.agents.load import ABOUT, check_name
+from animalcat.envs.agents.limits.catalogue import LIMITS, limits_of
+from animalcat.envs.agents.limits.reference import read_reference
+from animalcat.envs.agents.load import ABOUT, BUILTIN, AgentLoadError, check_name, make_agent
 from animalcat.envs.agents.watching import Watch
 from animalcat.errors import AnimalcatError
 from animalcat.extending import plugins

@@ -134,7 +134,7 @@ def _recipe(source: str) -> str | RecipeText:
     """What to build: a name as it is, or the texts of a file."""
     if not is_yaml(source):
         return source
-    from animalcat.arena_configs.batteries import recipe_files
+    from animalcat.arena_configs.batteries.library import recipe_files
     from animalcat.arena_configs.model import ArenaError
 
     try:

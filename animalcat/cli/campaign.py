@@ -66,7 +66,7 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.unplayable import fail_if_unplayable
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.client import Client
-from animalcat.envs.agents.limits import is_privileged, pictures_of
+from animalcat.envs.agents.limits.reference import is_privileged, pictures_of
 from animalcat.errors import AnimalcatError
 from animalcat.machine.compiling import LAYOUTS, while_compiling
 from animalcat.values import Campaign, Session

@@ -19,7 +19,7 @@ from animalcat.cli.shared.output import FAILED, console, fail, progress_console,
 from animalcat.cli.shared.remote import client_for, place, session_row
 from animalcat.cli.shared.tables import print_profile, print_verdict
 from animalcat.client.blocking_client import Client
-from animalcat.envs.agents.limits import is_privileged
+from animalcat.envs.agents.limits.reference import is_privileged
 from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.explaining.wording import percent
 from animalcat.machine.files import write_whole
@@ -255,8 +255,8 @@ def _video(recording: Path, home: Path) -> tuple[Path, Path]:
     """A short film of an episode, MP4 where the extra `video` is there, else GIF; and its end."""
     from PIL import Image
 
-    from animalcat.service.recording import read_episode
     from animalcat.service.recording.film import film
+    from animalcat.service.recording.reader import read_episode
     from animalcat.service.recording.video import write_video
 
     read = read_episode(recording)
@@ -277,7 +277,8 @@ def _video(recording: Path, home: Path) -> tuple[Path, Path]:
 
 def _replay(recordings: Path) -> None:
     """Play every recorded episode again and compare every number."""
-    from animalcat.service.recording import read_episode, verify
+    from animalcat.service.recording.reader import read_episode
+    from animalcat.service.recording.verify import verify
 
     paths = sorted(recordings.glob("*.mcap"))
     differing: list[str] = []

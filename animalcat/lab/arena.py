@@ -154,7 +154,7 @@ class Arena:
         """
         import pandas as pd
 
-        from animalcat.arena_configs.features import FEATURES
+        from animalcat.arena_configs.features.registry import FEATURES
         from animalcat.envs.measure import measure_episode
 
         values = measure_episode(self._placed(seed), seed).features.values

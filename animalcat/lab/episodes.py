@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from animalcat.client import Client
-    from animalcat.service.recording import Recording, Verification
+    from animalcat.service.recording.reader import Recording
+    from animalcat.service.recording.verify import Verification
 
 
 class Explanation(dict[str, Any]):
@@ -105,7 +106,7 @@ class LabEpisode(Episode):
 
     def replay(self) -> Verification:
         """Play it again from its recording, and compare every number."""
-        from animalcat.service.recording import verify
+        from animalcat.service.recording.verify import verify
 
         return verify(self.recording())
 
@@ -120,7 +121,7 @@ class LabEpisode(Episode):
         """
         import numpy as np
 
-        from animalcat.service.recording import camera_images
+        from animalcat.service.recording.verify import camera_images
 
         return np.stack(list(camera_images(self.recording(), resolution)))
 

@@ -436,7 +436,7 @@ class Lab(Client):
         except ValueError as error:
             raise AnimalcatError(str(error), "INVALID_REQUEST") from None
         if given.reference:
-            from animalcat.envs.agents.limits import is_privileged, pictures_of
+            from animalcat.envs.agents.limits.reference import is_privileged, pictures_of
 
             if is_privileged(given.reference):
                 asked.setdefault("privileged", True)

@@ -11,7 +11,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas, merged
 from animalcat.maps.small import draw_small
-from animalcat.service.recording import Recording
+from animalcat.service.recording.reader import Recording
 from animalcat.text.showing import figure_html
 
 _MOST: Final = 400

@@ -170,7 +170,7 @@ def _at(agent: GivenAgent, step: int | None) -> GivenAgent:
 
 def _loaded(reference: str, name: str | None) -> GivenAgent:
     """The agent of a reference, loaded into this process."""
-    from animalcat.envs.agents import AgentLoadError, load_agent
+    from animalcat.envs.agents.load import AgentLoadError, load_agent
 
     read = read_agent(reference, name)
     try:

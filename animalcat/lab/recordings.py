@@ -7,7 +7,7 @@ from typing import Any
 from animalcat.client import Client
 from animalcat.client.connection import translated_errors
 from animalcat.errors import AnimalcatError
-from animalcat.service.recording import Recording
+from animalcat.service.recording.reader import Recording
 from animalcat.text import names
 from animalcat.v1 import results_pb2, results_pb2_grpc
 

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 
-from animalcat.arena_configs.features import Survey, bearing, nearest_reward
+from animalcat.arena_configs.features.start import bearing
+from animalcat.arena_configs.features.survey import Survey, nearest_reward
 from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement

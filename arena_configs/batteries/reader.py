@@ -18,7 +18,7 @@ from animalcat.arena_configs.families.part_reader import Key, PartReader, hint, 
 from animalcat.arena_configs.families.ranges import Categorical, Range
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.search import SHORT
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.nodes import Node
 
 MOST: Final = 1_000_000

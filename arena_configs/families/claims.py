@@ -12,12 +12,9 @@ from animalcat.arena_configs.families.build import scope_of
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_of
 from animalcat.arena_configs.families.language import Claim, Control, Family
 from animalcat.arena_configs.families.scope import Scope
-from animalcat.arena_configs.features import (
-    FEATURES,
-    MeasuredFeatures,
-    chain_features,
-    measure_features,
-)
+from animalcat.arena_configs.features.chains import chain_features
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES, measure_features
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas

@@ -32,7 +32,8 @@ from animalcat.arena_configs.families.language import Claim, Control, Family, Pa
 from animalcat.arena_configs.families.library import load_family
 from animalcat.arena_configs.families.sampling import Draw, draw_parameters, fits
 from animalcat.arena_configs.families.scope import Value
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.model import ArenaError
 from animalcat.portable import arrays as portable
 from animalcat.portable import scalars

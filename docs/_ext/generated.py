@@ -403,7 +403,8 @@ def panels() -> dict[str, str]:
 
 def features() -> Pages:
     """The meta-features that are measured of arenas, with the panels in which they are drawn."""
-    from animalcat.arena_configs.features import FEATURES, FeatureDefinition
+    from animalcat.arena_configs.features.definition import FeatureDefinition
+    from animalcat.arena_configs.features.registry import FEATURES
 
     shown = panels()
 

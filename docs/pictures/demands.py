@@ -18,13 +18,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Wedge
 
-from animalcat.arena_configs.features import (
-    BEHIND,
-    CENTRED,
-    IN_FRONT,
-    Survey,
-    measure_features,
-)
+from animalcat.arena_configs.features.registry import measure_features
+from animalcat.arena_configs.features.start import BEHIND, CENTRED, IN_FRONT
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.model import RGB, Arena, Item, Vector3
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sightlines import SEEN

@@ -9,7 +9,7 @@ import typer
 from animalcat.cli.episode.export import Asked
 from animalcat.cli.shared.output import print_json, status
 from animalcat.doors.minari.minari_data import minari_folder, save_minari
-from animalcat.service.recording import RecordingError
+from animalcat.service.recording.reader import RecordingError
 from animalcat.text import names
 
 

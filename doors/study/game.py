@@ -28,7 +28,7 @@ from animalcat.envs.types import (
     RaySpec,
     Step,
 )
-from animalcat.service.recording import EpisodeRecorder
+from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.storage.artefacts import recording_path
 from animalcat.service.versions import versions
 from animalcat.text import names

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
-from animalcat.envs.agents.limits import AgentLoadError, Reference, limited, read_reference
-from animalcat.envs.agents.limits.limited import SwitchedAgent
-from animalcat.envs.agents.limits.reference import forms
+from animalcat.envs.agents.limits.limited import SwitchedAgent, limited
+from animalcat.envs.agents.limits.reference import AgentLoadError, Reference, forms, read_reference
 from animalcat.envs.agents.simple import ForwardAgent, RandomAgent
 from animalcat.errors import AnimalcatError
 from animalcat.extending import plugins
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 def _planner() -> Agent:
     """The planner, which needs more than the base install."""
     try:
-        from animalcat.envs.agents.planner import PlannerAgent
+        from animalcat.envs.agents.planner.agent import PlannerAgent
     except ModuleNotFoundError as error:
         raise _lacking("planner", error) from error
     return PlannerAgent()
@@ -36,7 +35,7 @@ def _planner() -> Agent:
 def _scout() -> Agent:
     """The scout, which needs more than the base install."""
     try:
-        from animalcat.envs.agents.scout import ScoutAgent
+        from animalcat.envs.agents.scout.agent import ScoutAgent
     except ModuleNotFoundError as error:
         raise _lacking("scout", error) from error
     return ScoutAgent()
@@ -49,13 +48,13 @@ def _lacking(name: str, error: ModuleNotFoundError) -> AgentLoadError:
 
 
 def _planner_settings(**given: Any) -> object:
-    from animalcat.envs.agents.planner import PlannerSettings
+    from animalcat.envs.agents.planner.settings import PlannerSettings
 
     return PlannerSettings(**given)
 
 
 def _scout_settings(**given: Any) -> object:
-    from animalcat.envs.agents.scout import ScoutSettings
+    from animalcat.envs.agents.scout.settings import ScoutSettings
 
     return ScoutSettings(**given)
 

@@ -14,17 +14,14 @@ from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.batteries import Entry, read_recipe
-from animalcat.arena_configs.families import (
-    FamilyInstance,
-    check_claims,
-    drawing,
-    load_family,
-)
-from animalcat.arena_configs.features import (
-    FEATURES,
-    MeasuredFeatures,
-)
+from animalcat.arena_configs.batteries.language import Entry
+from animalcat.arena_configs.batteries.reader import read_recipe
+from animalcat.arena_configs.families.claims import check_claims
+from animalcat.arena_configs.families.generate import drawing
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.library import load_family
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError, Problem

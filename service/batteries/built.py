@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import animalcat
-from animalcat.arena_configs.batteries import Recipe
+from animalcat.arena_configs.batteries.language import Recipe
 from animalcat.machine.folders import cache_folder
 from animalcat.machine.kept import prune_folders, size_limit
 from animalcat.service.batteries.columns import read_head

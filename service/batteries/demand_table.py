@@ -12,7 +12,7 @@ from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.model.tables import TableError, read_sheet
 from animalcat.layouts.model.units import UnitError, conversion

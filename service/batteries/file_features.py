@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import OWN, draws_by_name
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import Placement, place

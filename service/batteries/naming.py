@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 
 UNNAMED: Final = "_"

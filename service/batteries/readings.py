@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import animalcat
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.machine.kept import KeptTexts
 from animalcat.service.batteries.validity import PlannerVerdict
 

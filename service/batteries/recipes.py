@@ -6,17 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from animalcat.arena_configs.batteries import (
-    Counts,
-    Recipe,
-    RecipeInstance,
-    counts_for,
-    draw,
-    full_counts,
-    total,
-)
-from animalcat.arena_configs.families import check_claims
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
+from animalcat.arena_configs.batteries.drawing import RecipeInstance, draw
+from animalcat.arena_configs.batteries.language import Recipe
+from animalcat.arena_configs.batteries.sizing import Counts, counts_for, full_counts, total
+from animalcat.arena_configs.families.claims import check_claims
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError

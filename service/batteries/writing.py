@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from animalcat.arena_configs.batteries import Recipe
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.batteries.language import Recipe
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.service.batteries.columns import ColumnsWriter, InstanceColumns, read_head, row_of
 from animalcat.service.batteries.drafts import Fixed
 

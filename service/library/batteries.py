@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from animalcat.arena_configs.batteries import (
+from animalcat.arena_configs.batteries.language import Recipe
+from animalcat.arena_configs.batteries.library import (
     RECIPES,
-    Recipe,
     RecipeFiles,
-    counts_for,
     load_recipe,
     shipped_recipe,
 )
 from animalcat.arena_configs.batteries.reader import MOST
-from animalcat.arena_configs.families import FAMILIES, is_family
+from animalcat.arena_configs.batteries.sizing import counts_for
+from animalcat.arena_configs.families.library import FAMILIES, is_family
 from animalcat.arena_configs.model import ArenaError
 from animalcat.extending import plugins
 from animalcat.service.batteries.battery import (

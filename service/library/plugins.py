@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from animalcat.arena_configs.families import FAMILIES
+from animalcat.arena_configs.families.library import FAMILIES
 from animalcat.envs.backends import is_plugin as is_backend_plugin
 from animalcat.extending import plugins
 from animalcat.extending.plugins import Kind, Plugin, PluginNotAllowedError

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.model.expressions import ONE
 from animalcat.layouts.model.instances import left_out, told_gaps

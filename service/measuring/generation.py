@@ -16,10 +16,13 @@ from typing import Final, Protocol
 import numpy as np
 
 from animalcat.arena_configs.demand_text import demand_text
-from animalcat.arena_configs.families import generate, load_family
+from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.grid import are_parameters, demand_grid
 from animalcat.arena_configs.families.language import Paradigm
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, Survey, read_features
+from animalcat.arena_configs.families.library import load_family
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES, read_features
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena
 from animalcat.arena_configs.placement import place

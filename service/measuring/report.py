@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.envs.agents.fingerprint import in_words
 from animalcat.envs.types import CameraSpec
 from animalcat.extending.plugins import in_words as plugins_in_words

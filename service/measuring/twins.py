@@ -20,7 +20,6 @@ from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.families import Family, generate, load_family
 from animalcat.arena_configs.families.aims import Aims, aims_at, claimed_values
 from animalcat.arena_configs.families.build import (
     UnfitError,
@@ -30,9 +29,10 @@ from animalcat.arena_configs.families.build import (
     scope_of,
 )
 from animalcat.arena_configs.families.claims import Measure
-from animalcat.arena_configs.families.generate import base_arena, checked, part_of
+from animalcat.arena_configs.families.generate import base_arena, checked, generate, part_of
 from animalcat.arena_configs.families.instance import variant_name
-from animalcat.arena_configs.families.language import PARTS, Control, Paradigm, Part
+from animalcat.arena_configs.families.language import PARTS, Control, Family, Paradigm, Part
+from animalcat.arena_configs.families.library import load_family
 from animalcat.arena_configs.families.sampling import fitting_values, random_draw
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.families.search import search
@@ -43,7 +43,8 @@ from animalcat.arena_configs.families.variants import (
     shifted,
     shifted_point,
 )
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ARENA_SIDE, RGB, Arena, ArenaError

@@ -7,29 +7,3 @@ recording, and `against` plays it on another backend. `film` draws one, and `vid
 drawn; `pixels` are what both draw with. `about` has the words that
 both show.
 """
-
-from animalcat.service.recording.difference import FirstDifference
-from animalcat.service.recording.reader import Recording, RecordingError, read_episode
-from animalcat.service.recording.verify import (
-    BackendComparison,
-    Verification,
-    camera_images,
-    other_motion,
-    stage,
-    verify,
-)
-from animalcat.service.recording.writer import EpisodeRecorder
-
-__all__ = [
-    "BackendComparison",
-    "EpisodeRecorder",
-    "FirstDifference",
-    "Recording",
-    "RecordingError",
-    "Verification",
-    "camera_images",
-    "other_motion",
-    "read_episode",
-    "stage",
-    "verify",
-]

@@ -11,7 +11,9 @@ import numpy.typing as npt
 from PIL import Image
 
 from animalcat.arena_configs.draws import draws_by_name
-from animalcat.arena_configs.features import FEATURES, Survey, chain_features, read_features
+from animalcat.arena_configs.features.chains import chain_features
+from animalcat.arena_configs.features.registry import FEATURES, read_features
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas

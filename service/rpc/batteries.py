@@ -12,8 +12,9 @@ from weakref import ref
 import grpc
 
 from animalcat import values
-from animalcat.arena_configs.batteries import RECIPES, RecipeFiles, full_size, shipped_recipe
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.batteries.library import RECIPES, RecipeFiles, shipped_recipe
+from animalcat.arena_configs.batteries.sizing import full_size
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.nodes import text_of
 from animalcat.arenas.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES

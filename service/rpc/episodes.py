@@ -13,7 +13,7 @@ from animalcat.service.access.belongings import wanted as wanted_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.explaining import Explainer
-from animalcat.service.recording import RecordingError, read_episode
+from animalcat.service.recording.reader import RecordingError, read_episode
 from animalcat.service.rpc import paging, persons
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.artefacts import recording_key

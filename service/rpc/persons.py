@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from animalcat.service.recording import Recording, RecordingError, read_episode
+from animalcat.service.recording.reader import Recording, RecordingError, read_episode
 from animalcat.service.storage.artefacts import PERSONS, recording_path
 from animalcat.text import names
 from animalcat.v1 import sessions_pb2, types_pb2

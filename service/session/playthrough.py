@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from animalcat.arena_configs.outcome import EpisodeMonitor
 from animalcat.envs.types import EndedBy, Phase, Step
-from animalcat.service.recording import Recording
+from animalcat.service.recording.reader import Recording
 from animalcat.service.session.player import PlayReport
 from animalcat.values import NOTHING, Cause, Spent
 

@@ -16,8 +16,8 @@ from animalcat.envs.answers import Note
 from animalcat.envs.messages import MessageKind, Reply
 from animalcat.envs.types import Step
 from animalcat.envs.worker_client import Worker, WorkerFault
-from animalcat.service.recording import Recording
 from animalcat.service.recording.difference import compare_step
+from animalcat.service.recording.reader import Recording
 from animalcat.service.recording.writer import left_behind
 from animalcat.service.session.link import AgentLeftError, AgentLink, Answer, EpisodeOpening, Offer
 from animalcat.service.session.notes import size_of

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from animalcat.service.recording import RecordingError, read_episode
+from animalcat.service.recording.reader import RecordingError, read_episode
 from animalcat.service.storage.artefacts import recording_key
 from animalcat.service.web.replaying import Replayed
 from animalcat.service.web.site import Part, Site, not_found

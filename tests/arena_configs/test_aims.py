@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.checks import check_arena
-from animalcat.arena_configs.families import Family, load_family, measure_geometry, read_family
 from animalcat.arena_configs.families.aims import aims_at
+from animalcat.arena_configs.families.claims import measure_geometry
 from animalcat.arena_configs.families.grid import are_parameters, demand_grid
+from animalcat.arena_configs.families.language import Family
+from animalcat.arena_configs.families.library import load_family
 from animalcat.arena_configs.families.ranges import (
     Categorical,
     Constant,
@@ -18,10 +20,11 @@ from animalcat.arena_configs.families.ranges import (
     Range,
     TruncatedNormal,
 )
+from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.sampling import draw_parameters
 from animalcat.arena_configs.families.scope import Formula, Place
 from animalcat.arena_configs.families.search import search
-from animalcat.arena_configs.features import bearing
+from animalcat.arena_configs.features.start import bearing
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
 from animalcat.service.measuring.twins import Stratum, Target, twin, worst

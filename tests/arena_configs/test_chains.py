@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.checks import check_config
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, Survey, chain_features
+from animalcat.arena_configs.features.chains import chain_features
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import Placement, fix, place

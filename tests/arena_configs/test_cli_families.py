@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
-from animalcat.arena_configs.families import FAMILIES
+from animalcat.arena_configs.families.library import FAMILIES
 from animalcat.arena_configs.loader import load_config, load_text
 from animalcat.cli.arena.commands import app
 

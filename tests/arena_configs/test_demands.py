@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from animalcat.arena_configs.features import FEATURES, Survey, measure_features
+from animalcat.arena_configs.features.registry import FEATURES, measure_features
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import RGB, Arena, Item, Vector3
 from animalcat.arena_configs.placement import MAX_OBJECTS, Placement, place

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.checks import check_arena
-from animalcat.arena_configs.families import FAMILIES, FamilyInstance, generate, load_family
-from animalcat.arena_configs.families.generate import shares
-from animalcat.arena_configs.features import measure_features
+from animalcat.arena_configs.families.generate import generate, shares
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.library import FAMILIES, load_family
+from animalcat.arena_configs.features.registry import measure_features
 from animalcat.arena_configs.geometry import Solid, overlaps
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaConfig, ArenaError, Point

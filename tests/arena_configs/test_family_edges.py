@@ -9,16 +9,16 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.batteries import counts_for, draw, read_recipe
-from animalcat.arena_configs.families import (
-    Family,
-    FamilyInstance,
-    generate,
-    measure_geometry,
-    read_family,
-)
+from animalcat.arena_configs.batteries.drawing import draw
+from animalcat.arena_configs.batteries.reader import read_recipe
+from animalcat.arena_configs.batteries.sizing import counts_for
 from animalcat.arena_configs.families.build import build_arena, parameter_values, scope_of
+from animalcat.arena_configs.families.claims import measure_geometry
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.language import Family
 from animalcat.arena_configs.families.palette import COLOURS
+from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.sampling import draw_parameters
 from animalcat.arena_configs.families.search import search
 from animalcat.arena_configs.families.variants import mirrored, shifted, turned

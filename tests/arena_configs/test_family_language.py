@@ -10,18 +10,14 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.checks import check_arena
-from animalcat.arena_configs.families import (
-    ClaimError,
-    Family,
-    FamilyInstance,
-    generate,
-    load_family_file,
-    measure_geometry,
-    read_family,
-)
-from animalcat.arena_configs.families.instance import variant_of
+from animalcat.arena_configs.families.claims import ClaimError, measure_geometry
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.instance import FamilyInstance, variant_of
+from animalcat.arena_configs.families.language import Family
+from animalcat.arena_configs.families.library import load_family_file
+from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.variants import mirrored, turned
-from animalcat.arena_configs.features import measure_features
+from animalcat.arena_configs.features.registry import measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import RGB, Arena, ArenaConfig, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import place

@@ -7,18 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.batteries import RECIPES, load_recipe
+from animalcat.arena_configs.batteries.library import RECIPES, load_recipe
 from animalcat.arena_configs.checks import check_config
-from animalcat.arena_configs.families import (
-    FAMILIES,
-    FamilyInstance,
-    generate,
-    load_family,
-    measure_geometry,
-)
+from animalcat.arena_configs.families.claims import measure_geometry
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.library import FAMILIES, load_family
 from animalcat.arena_configs.families.ranges import Categorical
 from animalcat.arena_configs.families.search import search
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.features.chains import IN_CHAIN, in_chain
+from animalcat.arena_configs.features.registry import FEATURES
 
 
 def test_how_parts_add_up_is_said_of_demands_that_there_are() -> None:

@@ -5,12 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.features import (
-    FEATURES,
-    MeasuredFeatures,
-    dark_share,
-    measure_features,
-)
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES, measure_features
+from animalcat.arena_configs.features.start import dark_share
 from animalcat.arena_configs.model import Arena, Item, Vector3
 from animalcat.arena_configs.placement import fix, place
 

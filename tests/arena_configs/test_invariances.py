@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from animalcat.arena_configs.features import FEATURES, Reading, measure_features
+from animalcat.arena_configs.features.definition import Reading
+from animalcat.arena_configs.features.registry import FEATURES, measure_features
 from animalcat.arena_configs.model import RGB, Arena, Item
 from animalcat.arena_configs.placement import place
 from tests.symmetry import COLOURS, PAINTED, SYMMETRIES

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.features import bearing, measure_features, nearest_reward
+from animalcat.arena_configs.features.registry import measure_features
+from animalcat.arena_configs.features.start import bearing
+from animalcat.arena_configs.features.survey import nearest_reward
 from animalcat.arena_configs.loader import LoadedConfig, load_config, load_text
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import Placement, fix, place

@@ -8,19 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.batteries import (
-    RECIPES,
-    Recipe,
-    RecipeInstance,
-    counts_for,
-    draw,
-    full_counts,
-    full_size,
-    load_recipe,
-    read_recipe,
-    total,
-)
-from animalcat.arena_configs.families import measure_geometry
+from animalcat.arena_configs.batteries.drawing import RecipeInstance, draw
+from animalcat.arena_configs.batteries.language import Recipe
+from animalcat.arena_configs.batteries.library import RECIPES, load_recipe
+from animalcat.arena_configs.batteries.reader import read_recipe
+from animalcat.arena_configs.batteries.sizing import counts_for, full_counts, full_size, total
+from animalcat.arena_configs.families.claims import measure_geometry
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.writer import to_yaml
 

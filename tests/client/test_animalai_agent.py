@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import animalcat
-from animalcat.envs.agents import load_agent
-from animalcat.service.recording import read_episode, verify
+from animalcat.envs.agents.load import load_agent
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import verify
 
 from .conftest import MakeSession, Server
 

@@ -19,7 +19,7 @@ from animalcat.cli.battery import app
 from animalcat.cli.session.commands import app as sessions
 from animalcat.cli.shared.arena_outcomes import marked_by
 from animalcat.cli.shared.outcome_table import or_fail
-from animalcat.envs.agents import load_agent
+from animalcat.envs.agents.load import load_agent
 from animalcat.service.batteries.battery import ArenaFile, import_files
 
 from .conftest import Server

@@ -15,9 +15,10 @@ import pytest
 
 import animalcat
 from animalcat.client import Client, EvaluationSummary, PlayedEpisode
-from animalcat.envs.agents import BraitenbergAgent
+from animalcat.envs.agents.braitenberg import BraitenbergAgent
 from animalcat.envs.types import Observation
-from animalcat.service.recording import read_episode, verify
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import verify
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import EpisodeHeader
 from animalcat.wire.codec import decode

@@ -16,8 +16,9 @@ from animalcat.cli.episode.commands import app
 from animalcat.cli.session.commands import app as sessions
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
-from animalcat.service.recording import EpisodeRecorder, read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.verify import load_arena
+from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.versions import MOTION, versions
 from animalcat.v1 import results_pb2
 from animalcat.wire.steps import observation_from_proto, spec_from_proto

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from animalcat.cli.demo import DEMOS, FORGETS, WALKS, Demonstration, Shown, observed_by
-from animalcat.envs.agents.limits import read_reference
+from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.layouts.library import load_layout
 from tests.printed import DEMO, README, agrees, printed_by_demo
 

@@ -11,9 +11,8 @@ import pytest
 
 import animalcat
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.service.recording import read_episode
 from animalcat.service.recording.encoding import recorded_step
-from animalcat.service.recording.reader import Recording
+from animalcat.service.recording.reader import Recording, read_episode
 from animalcat.service.recording.verify import load_arena
 from animalcat.v1 import results_pb2
 from animalcat.wire.steps import observation_from_proto, spec_from_proto

@@ -9,7 +9,7 @@ import pytest
 import animalcat
 from animalcat.cli.shared.remote import session_row
 from animalcat.client.remote_episodes import RemoteEpisodes
-from animalcat.envs.agents import load_agent
+from animalcat.envs.agents.load import load_agent
 from animalcat.envs.answers import read_answer
 from animalcat.envs.types import ObservationSpec
 

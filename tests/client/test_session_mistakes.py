@@ -11,7 +11,7 @@ import typer
 
 import animalcat
 from animalcat.cli.shared.option_table import read_options
-from animalcat.envs.agents import AgentLoadError, load_agent
+from animalcat.envs.agents.load import AgentLoadError, load_agent
 from animalcat.envs.types import ObservationSpec, RaySpec
 from animalcat.errors import AnimalcatError
 from animalcat.values import StoppingRule

@@ -19,7 +19,7 @@ import pytest
 import animalcat
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE
 from animalcat.client.session_source import SERVER, SESSION
-from animalcat.envs.agents import load_agent
+from animalcat.envs.agents.load import load_agent
 
 from .conftest import MakeSession, Server
 from .test_animalai_agent import EXAMPLE

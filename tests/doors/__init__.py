@@ -26,7 +26,8 @@ import pytest
 import animalcat
 from animalcat.client.direct import DirectError, DirectPlay
 from animalcat.client.session_source import SERVER, SESSION
-from animalcat.envs.agents.limits import limited, read_reference
+from animalcat.envs.agents.limits.limited import limited
+from animalcat.envs.agents.limits.reference import read_reference
 from tests.doors import agents, policy
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,15 +10,9 @@ import pytest
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import success
-from animalcat.envs.agents import (
-    BUILTIN,
-    Agent,
-    AgentLoadError,
-    BraitenbergAgent,
-    EpisodeInfo,
-    load_agent,
-)
-from animalcat.envs.agents.load import check_name
+from animalcat.envs.agents.base import Agent, EpisodeInfo
+from animalcat.envs.agents.braitenberg import BraitenbergAgent
+from animalcat.envs.agents.load import BUILTIN, AgentLoadError, check_name, load_agent
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase, RaySpec

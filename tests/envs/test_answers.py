@@ -14,7 +14,8 @@ import pytest
 
 import animalcat
 from animalcat.envs.agents.base import EpisodeInfo
-from animalcat.envs.agents.limits import limited, read_reference
+from animalcat.envs.agents.limits.limited import limited
+from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.envs.answers import (
     MAX_ACTIONS,
     ActionError,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.families import FAMILIES, generate, load_family
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.library import FAMILIES, load_family
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas

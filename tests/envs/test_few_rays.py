@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from animalcat.envs.agents import EpisodeInfo, load_agent
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.load import load_agent
 from animalcat.envs.gym import ArenaEnv
 from animalcat.envs.mlagents.arguments import parse_arguments
 from animalcat.envs.sim.environment import SimEnvironment

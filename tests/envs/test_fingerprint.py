@@ -17,7 +17,7 @@ from animalcat.envs.agents.fingerprint import (
     folded,
     in_words,
 )
-from animalcat.envs.agents.limits import read_reference
+from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.envs.agents.load import make_agent
 from animalcat.envs.agents.watching import (
     Watch,

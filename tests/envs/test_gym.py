@@ -108,7 +108,7 @@ def test_the_client_alone_has_the_contract_and_the_agents() -> None:
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({absent}));"
         "import animalcat.envs, animalcat.envs.types;"
-        "from animalcat.envs.agents import load_agent; load_agent('builtin:braitenberg')"
+        "from animalcat.envs.agents.load import load_agent; load_agent('builtin:braitenberg')"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT

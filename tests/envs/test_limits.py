@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.families import generate
+from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.model import RGB, STEPS_PER_UNIT, Arena
 from animalcat.arena_configs.tags import RAY_TAGS
-from animalcat.envs.agents import BUILTIN, AgentLoadError, EpisodeInfo, load_agent
-from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
+from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.limits.acting import FollowsColor, Lapses
+from animalcat.envs.agents.limits.catalogue import LIMITS, limits_of
 from animalcat.envs.agents.limits.context import SHAPE_COLUMN, TAG_COLUMN, TAGS, WEDGE
 from animalcat.envs.agents.limits.limited import LimitedAgent, limited
+from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.envs.agents.limits.seeing import Resolution, Sight
-from animalcat.envs.agents.load import ABOUT
-from animalcat.envs.agents.scout import ScoutSettings
+from animalcat.envs.agents.load import ABOUT, BUILTIN, AgentLoadError, load_agent
+from animalcat.envs.agents.scout.settings import ScoutSettings
 from animalcat.envs.answers import Actions, Note, Noted
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.scene import Shape
@@ -30,7 +31,7 @@ from animalcat.envs.types import CameraSpec, EndedBy, Observation, ObservationSp
 from tests.things import AGENT, GOAL, ON_FOOT, thing
 
 if TYPE_CHECKING:
-    from animalcat.envs.agents import Agent
+    from animalcat.envs.agents.base import Agent
 
 SPEC = ObservationSpec()
 STATE = ObservationSpec(rays=None, privileged=True)

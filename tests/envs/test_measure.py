@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.families import generate
-from animalcat.arena_configs.features import FEATURES, Reading, Survey, measure_features
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.features.definition import Reading
+from animalcat.arena_configs.features.registry import FEATURES, measure_features
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
 from animalcat.envs.measure import LONGEST, OcclusionInterval, gaps, measure_playing, watch

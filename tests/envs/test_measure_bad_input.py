@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from animalcat.arena_configs.features import FEATURES, Reading, Survey, measure_features
+from animalcat.arena_configs.features.definition import Reading
+from animalcat.arena_configs.features.registry import FEATURES, measure_features
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import MAX_OBJECTS, place

@@ -7,7 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.features import FEATURES, Reading, Survey, measure_features
+from animalcat.arena_configs.features.definition import Reading
+from animalcat.arena_configs.features.registry import FEATURES, measure_features
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.model import RGB, Arena, Item
 from animalcat.arena_configs.placement import place
 from animalcat.envs.measure import measure_playing

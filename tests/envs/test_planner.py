@@ -10,8 +10,8 @@ import pytest
 
 from animalcat.arena_configs.model import Arena, ArenaConfig, Item, Point, Vector3
 from animalcat.arena_configs.sequence import merged
-from animalcat.envs.agents import load_agent
 from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.load import load_agent
 from animalcat.envs.agents.planner.agent import PlannerAgent
 from animalcat.envs.agents.planner.beliefs import Beliefs, Hiders
 from animalcat.envs.agents.planner.order import best_plan, later, ripe

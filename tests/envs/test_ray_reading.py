@@ -16,7 +16,7 @@ from animalcat import Ray, Rays, RaySpec
 from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.model import Arena, Item
 from animalcat.arena_configs.tags import OBJECTS, RAY_TAGS, TAG_OF
-from animalcat.envs.agents import EpisodeInfo
+from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.answers import read_answer
 from animalcat.envs.rays import OTHER
 from animalcat.envs.sim.environment import SimEnvironment

@@ -11,10 +11,13 @@ import pytest
 
 from animalcat.arena_configs.model import RGB, STEPS_PER_UNIT, Arena, Item
 from animalcat.arena_configs.tags import RAY_TAGS
-from animalcat.envs.agents import EpisodeInfo, load_agent
-from animalcat.envs.agents.scout import ScoutAgent, ScoutSettings, chart, eyes, survey
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.load import load_agent
+from animalcat.envs.agents.scout import chart, eyes, survey
+from animalcat.envs.agents.scout.agent import ScoutAgent
 from animalcat.envs.agents.scout.memory import Memory
 from animalcat.envs.agents.scout.pose import Pose
+from animalcat.envs.agents.scout.settings import ScoutSettings
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, EndedBy, Observation, ObservationSpec, RaySpec

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.families import FamilyInstance, generate, load_family
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.library import load_family
 from animalcat.arena_configs.outcome import success
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.state import Column

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.features import Survey
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.routes import Route

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.arena_configs.families import FAMILIES, load_family
+from animalcat.arena_configs.families.library import FAMILIES, load_family
 from animalcat.arena_configs.taken import TAKEN
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout, variants
 from animalcat.service.batteries.file_features import Plan, measure_files

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from animalcat.arena_configs.families import generate
+from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.client.connection import AuthorisedChannel
 from animalcat.envs.starting import Fork

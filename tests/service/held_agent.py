@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from animalcat.envs.agents import BUILTIN
+from animalcat.envs.agents.load import BUILTIN
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo

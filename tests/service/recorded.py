@@ -12,8 +12,8 @@ from google.protobuf import json_format
 
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
-from animalcat.service.recording import EpisodeRecorder
 from animalcat.service.recording.verify import load_arena
+from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire.steps import spec_from_proto

@@ -26,15 +26,18 @@ from pydantic import BaseModel
 
 import animalcat as ac
 from animalcat import data
-from animalcat.arena_configs.batteries import full_counts, read_recipe
-from animalcat.arena_configs.families import generate, load_family_file
+from animalcat.arena_configs.batteries.reader import read_recipe
+from animalcat.arena_configs.batteries.sizing import full_counts
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.library import load_family_file
 from animalcat.arena_configs.loader import load_config
 from animalcat.cli.shared.campaign_file import read_campaign
 from animalcat.layouts.library import load_layout
 from animalcat.outcomes import read_outcomes
 from animalcat.plots import read_results
 from animalcat.service.ids import session_id
-from animalcat.service.recording import read_episode, verify
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import verify
 from animalcat.v1 import sessions_pb2
 from animalcat.values import SessionSpec
 from animalcat.wire import codec

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pytest
 from typer.testing import CliRunner
 
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.cli.main import build
 from animalcat.layouts.inference.evaluator import Evaluator

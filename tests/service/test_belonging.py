@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from animalcat.service.host.settings import Settings
-from animalcat.service.recording import EpisodeRecorder
+from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.rpc.server import create_server
 from animalcat.service.storage.artefacts import MARK, Artefacts, artefacts_for
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging

@@ -16,8 +16,9 @@ from animalcat.layouts.library import load_layout
 from animalcat.maps.small import arena_map
 from animalcat.service.batteries.battery import ArenaFile, import_files
 from animalcat.service.measuring.twins import Twins
-from animalcat.service.recording import EpisodeRecorder, read_episode, verify
-from animalcat.service.recording.verify import load_arena
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import load_arena, verify
+from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire.steps import spec_to_proto

@@ -14,7 +14,8 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.nodes import OutcomeNode
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.recording import read_episode, verify
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import verify
 from animalcat.text import names
 from animalcat.v1 import types_pb2
 from tests.service.conftest import FILES, Service, open_floor

@@ -28,7 +28,7 @@ from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySp
 from animalcat.envs.worker import receive, send
 from animalcat.envs.worker_client import WorkerClient
 from animalcat.service.host.settings import Settings
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.writer import begin_recording
 from animalcat.service.rpc.server import create_server
 from animalcat.service.session.direct import (

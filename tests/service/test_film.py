@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from animalcat.cli.main import build
 from animalcat.extending.installing import install
 from animalcat.maps.moving import PANEL
-from animalcat.service.recording import read_episode
 from animalcat.service.recording.film import HEIGHT, WIDTH, film
+from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.video import VideoError, write_video
 from tests.service.recorded import RECORDING
 

@@ -20,7 +20,7 @@ from animalcat.service.measuring.generation import FamilySource, source_for
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import outcome_rows, paradigm_counts
 from animalcat.service.measuring.twins import Target, Twins, differences, stratum_of
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.verify import verify
 from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
 from animalcat.values import (

@@ -11,7 +11,8 @@ import grpc
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.features import Survey, measure_features
+from animalcat.arena_configs.features.registry import measure_features
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
 from animalcat.cli.session.plan import why
@@ -28,7 +29,7 @@ from animalcat.service.measuring.generation import (
     source_for,
 )
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.verify import verify
 from animalcat.v1 import results_pb2, sessions_pb2
 from animalcat.values import Decision, Episode, SessionSpec

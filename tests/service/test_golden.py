@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from animalcat.client.async_client import aconnect
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.values import SessionSpec
 from tests.golden import DIGEST, FILES, FITTED, hold, hold_titles

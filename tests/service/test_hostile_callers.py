@@ -41,7 +41,7 @@ from animalcat.service.host.listeners import (
     all_descriptors,
 )
 from animalcat.service.host.settings import Settings
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.service.refusals import LOG_SECONDS, MOST_KEPT, OTHERS, Refusals
 from animalcat.service.rpc.agent_link import MAX_FINGERPRINT
 from animalcat.service.rpc.health import OF_ONE

@@ -29,7 +29,8 @@ from animalcat.service.access.callers import Role
 from animalcat.service.access.gate import Gate
 from animalcat.service.access.tokens import Tokens
 from animalcat.service.host.settings import Settings
-from animalcat.service.recording import read_episode, verify
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import verify
 from animalcat.service.rpc.server import create_server
 from animalcat.text import names
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2

@@ -22,7 +22,8 @@ from animalcat.service.batteries.battery import ArenaFile, import_files
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement, practice_order
-from animalcat.service.recording import read_episode, verify
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import verify
 from animalcat.service.session.evidence import Evidence
 from animalcat.text import names
 from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2

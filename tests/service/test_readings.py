@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.arena_configs.batteries import RECIPES, counts_for, load_recipe
+from animalcat.arena_configs.batteries.library import RECIPES, load_recipe
+from animalcat.arena_configs.batteries.sizing import counts_for
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.machine.kept import KeptTexts
 from animalcat.service.batteries import battery as batteries

@@ -16,7 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat import AnimalcatError, Client, connect
-from animalcat.arena_configs.batteries import Recipe, read_recipe
+from animalcat.arena_configs.batteries.language import Recipe
+from animalcat.arena_configs.batteries.reader import read_recipe
 from animalcat.cli.main import build as command_line
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries import recipes

@@ -33,22 +33,21 @@ from animalcat.envs.types import (
     RaySpec,
     Step,
 )
-from animalcat.service.recording import (
-    EpisodeRecorder,
-    Recording,
-    RecordingError,
-    camera_images,
-    read_episode,
-    verify,
-)
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import CHUNK_BYTES, compacted
 from animalcat.service.recording.encoding import OPCODE, StepWriter, message, recorded_step
 from animalcat.service.recording.live import LiveFile
-from animalcat.service.recording.reader import Log, whole_length
+from animalcat.service.recording.reader import (
+    Log,
+    Recording,
+    RecordingError,
+    read_episode,
+    whole_length,
+)
 from animalcat.service.recording.sums import DamageError
-from animalcat.service.recording.verify import load_arena
+from animalcat.service.recording.verify import camera_images, load_arena, verify
 from animalcat.service.recording.writer import (
+    EpisodeRecorder,
     begin_recording,
     finish_recording,
     left_behind,
@@ -323,7 +322,7 @@ def test_a_full_disk_is_an_error_and_leaves_what_was_recorded(tmp_path: Path) ->
 KILLED = """
 import sys
 from pathlib import Path
-from animalcat.service.recording import EpisodeRecorder
+from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.v1 import results_pb2
 from tests.service.test_recording import episode_steps
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from animalcat.envs.agents import EpisodeInfo, load_agent, make_agent
-from animalcat.envs.agents.limits import read_reference
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.limits.reference import read_reference
+from animalcat.envs.agents.load import load_agent, make_agent
 from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.battery import build_family

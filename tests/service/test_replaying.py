@@ -16,13 +16,10 @@ from animalcat.cli.main import build
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.maps.moving import PANEL
-from animalcat.service.recording import (
-    EpisodeRecorder,
-    RecordingError,
-    camera_images,
-    read_episode,
-)
 from animalcat.service.recording.against import compare
+from animalcat.service.recording.reader import RecordingError, read_episode
+from animalcat.service.recording.verify import camera_images
+from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.versions import versions
 from animalcat.service.web.replaying import Replayed
 from animalcat.v1 import results_pb2, types_pb2

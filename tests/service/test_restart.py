@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from animalcat.service.recording import RecordingError, read_episode
+from animalcat.service.recording.reader import RecordingError, read_episode
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.wire.codec import encode

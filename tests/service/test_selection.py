@@ -8,9 +8,12 @@ from typing import Final
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.batteries import load_recipe
-from animalcat.arena_configs.families import Family, FamilyInstance, check_claims, generate
-from animalcat.arena_configs.features import MeasuredFeatures
+from animalcat.arena_configs.batteries.library import load_recipe
+from animalcat.arena_configs.families.claims import check_claims
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.language import Family
+from animalcat.arena_configs.features.definition import MeasuredFeatures
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
 from animalcat.layouts.library import load_layout

@@ -19,7 +19,7 @@ from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.outcomes import read_outcomes
 from animalcat.plots import read_results
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.service.rpc import profiles
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 

@@ -14,7 +14,7 @@ import pytest
 
 import animalcat
 from animalcat.client import EvaluationSummary
-from animalcat.envs.agents import BUILTIN
+from animalcat.envs.agents.load import BUILTIN
 from animalcat.service.session.evidence import AHEAD, Evidence
 from animalcat.text import names
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2

@@ -22,7 +22,8 @@ from animalcat.client.remote_env import RemoteEnv
 from animalcat.envs.types import Observation
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.measuring.report import labels
-from animalcat.service.recording import read_episode, verify
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import verify
 from animalcat.service.session.spending import MOST_CURRENCIES, MOST_TOKENS, Meter
 from animalcat.service.storage.records import SPENT
 from animalcat.text import names

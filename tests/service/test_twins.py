@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.families import (
-    FamilyInstance,
-    generate,
-    load_family,
-    measure_geometry,
-)
-from animalcat.arena_configs.families.generate import part_of
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
+from animalcat.arena_configs.families.claims import measure_geometry
+from animalcat.arena_configs.families.generate import generate, part_of
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.library import load_family
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.service.measuring.twins import (

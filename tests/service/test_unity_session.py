@@ -18,8 +18,9 @@ import pytest
 
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
-from animalcat.service.recording import read_episode, verify
 from animalcat.service.recording.against import compare
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import verify
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import sessions_pb2, types_pb2
 from tests.service.conftest import FILES, Service

@@ -16,7 +16,7 @@ import pytest
 from animalcat.client.async_client import aconnect
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
-from animalcat.service import recording
+from animalcat.service.recording import reader, verify
 from animalcat.text import names
 from tests.service.conftest import Service
 
@@ -150,7 +150,7 @@ async def test_a_recording_goes_the_way_of_the_map(
     log.watch(monkeypatch, {*RECORDING})
     await service.play(session, agent="walk:recording")
     path = service.data / "recordings" / names.parse_session(session) / "0-0.mcap"
-    assert recording.verify(recording.read_episode(path)).difference is None
+    assert verify.verify(reader.read_episode(path)).difference is None
     passed = iter(log)
     here = [stop for stop in RECORDING if stop.file != "service/session/player.py"]
     assert [stop for stop in here if stop not in passed] == []

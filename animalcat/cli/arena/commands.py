@@ -17,7 +17,9 @@ from rich.progress import Progress
 from animalcat.arena_configs.builds import BUILDS, NEWEST, Build, build_named
 from animalcat.arena_configs.checks import check_loaded
 from animalcat.arena_configs.draws import OWN, UNITY, Draws, draws_by_name
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, bearing
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES
+from animalcat.arena_configs.features.start import bearing
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement

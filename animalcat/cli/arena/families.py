@@ -11,23 +11,15 @@ from typing import Annotated, Any, Final
 import numpy as np
 import typer
 
-from animalcat.arena_configs.families import (
-    FAMILIES,
-    Family,
-    FamilyInstance,
-    claim_errors,
-    generate,
-    load_family,
-    load_family_file,
-    measure_geometry,
-)
-from animalcat.arena_configs.families.language import PARTS, Part
+from animalcat.arena_configs.families.claims import claim_errors, measure_geometry
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.language import PARTS, Family, Part
+from animalcat.arena_configs.families.library import FAMILIES, load_family, load_family_file
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.families.search import SearchResult, demands_of, search
-from animalcat.arena_configs.features import (
-    FEATURES,
-    MeasuredFeatures,
-)
+from animalcat.arena_configs.features.definition import MeasuredFeatures
+from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas

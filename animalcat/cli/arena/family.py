@@ -7,8 +7,7 @@ from typing import Any
 
 import typer
 
-from animalcat.arena_configs.families import Family
-from animalcat.arena_configs.families.language import Paradigm
+from animalcat.arena_configs.families.language import Family, Paradigm
 from animalcat.arena_configs.families.ranges import (
     Categorical,
     Constant,

@@ -17,15 +17,15 @@ from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE,
 from animalcat.cli.shared.progress import progress
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.errors import AnimalcatError
-from animalcat.service.recording import (
-    RecordingError,
+from animalcat.service.recording.against import compare
+from animalcat.service.recording.reader import RecordingError
+from animalcat.service.recording.verify import (
     Verification,
     camera_images,
     other_motion,
     stage,
     verify,
 )
-from animalcat.service.recording.against import compare
 from animalcat.service.recording.video import check_video, write_video
 from animalcat.v1 import types_pb2
 from animalcat.wire.codec import word

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from animalcat.cli.shared.remote import data_folder
 from animalcat.client import Client, connect
 from animalcat.lab.recordings import received_recording
-from animalcat.service.recording import Recording, RecordingError, read_episode
+from animalcat.service.recording.reader import Recording, RecordingError, read_episode
 from animalcat.text import names
 
 

@@ -19,7 +19,7 @@ from animalcat.cli.shared.option_table import read_options, shown, with_options
 from animalcat.cli.shared.output import fail, print_json, status
 from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.client import Client
-from animalcat.envs.agents.limits import is_privileged, pictures_of
+from animalcat.envs.agents.limits.reference import is_privileged, pictures_of
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.layouts.adaptive.plan import preset_options

@@ -55,8 +55,8 @@ def _names(kind: Kind) -> Iterable[str]:
 
             return LAYOUTS
         case "family":
-            from animalcat.arena_configs.batteries import RECIPES
-            from animalcat.arena_configs.families import FAMILIES
+            from animalcat.arena_configs.batteries.library import RECIPES
+            from animalcat.arena_configs.families.library import FAMILIES
 
             return (*RECIPES, *FAMILIES)
         case "agent":

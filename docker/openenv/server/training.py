@@ -11,7 +11,9 @@ import numpy as np
 from animalcat_openenv.models import AnimalcatObservation, AnimalcatState
 from animalcat_openenv.server.spoken import Moved, SpokenEnvironment, spoken
 
-from animalcat.arena_configs.families import FAMILIES, FamilyInstance, generate
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.library import FAMILIES
 from animalcat.arena_configs.model import STEPS_PER_UNIT
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.sequence import pass_mark

@@ -20,7 +20,7 @@ from animalcat_openenv.server.training import PERIOD, SPLIT, task
 
 from animalcat.doors.speech.reading import FRAMES, PRESS_DECISIONS
 from animalcat.envs.agents.base import EpisodeInfo
-from animalcat.envs.agents.planner import PlannerAgent
+from animalcat.envs.agents.planner.agent import PlannerAgent
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
 

@@ -21,7 +21,7 @@ from agents import REPEAT
 from stable_baselines3 import PPO
 
 import animalcat  # noqa: F401  makes the environment known
-from animalcat.arena_configs.families import generate
+from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.model import Arena
 
 

@@ -4,26 +4,3 @@
 those that are possible with any agent, `context` those by the apparatus, and `limited` puts an
 agent together. Everything that a limit draws follows from the agent's seed of the episode.
 """
-
-from animalcat.envs.agents.limits.catalogue import LIMITS, Limit, limits_of
-from animalcat.envs.agents.limits.limited import check_observation, limited
-from animalcat.envs.agents.limits.reference import (
-    AgentLoadError,
-    Reference,
-    is_privileged,
-    pictures_of,
-    read_reference,
-)
-
-__all__ = [
-    "LIMITS",
-    "AgentLoadError",
-    "Limit",
-    "Reference",
-    "check_observation",
-    "is_privileged",
-    "limited",
-    "limits_of",
-    "pictures_of",
-    "read_reference",
-]

@@ -5,8 +5,3 @@ where actions lead, `order` says which rewards to take in which order, and `agen
 `settings` are the abilities that can be taken away, and `beliefs` is what is then left of the
 state. `solving` plays it in the simulator.
 """
-
-from animalcat.envs.agents.planner.agent import PlannerAgent
-from animalcat.envs.agents.planner.settings import PlannerSettings
-
-__all__ = ["PlannerAgent", "PlannerSettings"]

@@ -4,8 +4,3 @@
 what the camera shows, and `memory` the goals that it remembers. `survey` keeps these by what is
 observed, and `agent` decides by them.
 """
-
-from animalcat.envs.agents.scout.agent import ScoutAgent
-from animalcat.envs.agents.scout.settings import ScoutSettings
-
-__all__ = ["ScoutAgent", "ScoutSettings"]

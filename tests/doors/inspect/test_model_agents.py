@@ -21,9 +21,9 @@ from animalcat.doors.speech import Tongue, most_tokens
 from animalcat.doors.speech.agents import ModelReference
 from animalcat.doors.speech.estimate import LETTERS, PIXELS
 from animalcat.doors.speech.speaking import ModelAgent, understood
-from animalcat.envs.agents import AgentLoadError, make_agent
 from animalcat.envs.agents.base import EpisodeInfo
-from animalcat.envs.agents.limits import read_reference
+from animalcat.envs.agents.limits.reference import read_reference
+from animalcat.envs.agents.load import AgentLoadError, make_agent
 from animalcat.envs.answers import Noted
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.errors import AnimalcatError

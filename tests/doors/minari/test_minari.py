@@ -18,8 +18,9 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay as replay_steps
 from animalcat.envs.types import CameraSpec
 from animalcat.extending.installing import install
-from animalcat.service.recording import EpisodeRecorder, camera_images, read_episode
-from animalcat.service.recording.verify import load_arena
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import camera_images, load_arena
+from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire.steps import spec_from_proto, spec_to_proto

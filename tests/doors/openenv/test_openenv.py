@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import animalcat
-from animalcat.arena_configs.families import FAMILIES
+from animalcat.arena_configs.families.library import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[3]
 PLACE = ROOT / os.environ.get("ANIMALCAT_OPENENV", ".clients/openenv")

@@ -27,14 +27,10 @@ from animalcat.envs.answers import Note
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
 from animalcat.extending.installing import install
-from animalcat.service.recording import (
-    EpisodeRecorder,
-    Recording,
-    camera_images,
-    read_episode,
-)
 from animalcat.service.recording.about import labels, who
-from animalcat.service.recording.verify import load_arena
+from animalcat.service.recording.reader import Recording, read_episode
+from animalcat.service.recording.verify import camera_images, load_arena
+from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire.protocol import PROTOCOL

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from animalcat import Actions
-from animalcat.arena_configs.families import generate
+from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.envs.agents import EpisodeInfo, load_agent
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.load import load_agent
 from animalcat.envs.types import Observation, ObservationSpec
 
 ROOT = Path(__file__).resolve().parents[3]

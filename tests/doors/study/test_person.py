@@ -28,7 +28,8 @@ from animalcat.doors.study.terminal import picture
 from animalcat.doors.study.terminal import play_in_terminal as play_keys
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import EndedBy
-from animalcat.service.recording import read_episode, verify
+from animalcat.service.recording.reader import read_episode
+from animalcat.service.recording.verify import verify
 from animalcat.v1 import results_pb2, types_pb2
 
 TEXT = """!ArenaConfig

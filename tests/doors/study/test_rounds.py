@@ -20,7 +20,7 @@ from animalcat.doors.study.playing import Seat
 from animalcat.doors.study.realtime import Screen, Timing, with_screen
 from animalcat.doors.study.rounds import Round, RoundFile
 from animalcat.doors.study.store import StudyStore, read_events
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.v1 import sessions_pb2
 from tests.doors.study.conftest import STUDY
 from tests.doors.study.test_participant import PAGES

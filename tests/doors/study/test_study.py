@@ -19,7 +19,7 @@ from animalcat.doors.study.file import Study
 from animalcat.doors.study.participant import Trial, TrialOver
 from animalcat.doors.study.store import StudyStore, read_events, tombstones
 from animalcat.service.host.lock import Holder, running_server
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from tests.service.conftest import arena
 from tests.web.chromium import PROGRAM, Page, browser
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from animalcat.outcomes import outcomes_frame, write_outcomes
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.v1 import sessions_pb2
 from tests.doors.rerun.test_rerun import recording  # noqa: F401  the fixture
 

@@ -17,7 +17,7 @@ import numpy as np
 import animalcat  # noqa: F401 - makes the environment known to Gymnasium
 from animalcat.doors.inspect.session_log import inspect_log
 from animalcat.doors.rerun.rerun_file import rerun_bytes
-from animalcat.service.recording import read_episode
+from animalcat.service.recording.reader import read_episode
 from animalcat.v1 import sessions_pb2
 from animalcat.values import Session
 from animalcat.wire.codec import decode

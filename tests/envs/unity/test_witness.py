@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.families import FAMILIES, generate
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.library import FAMILIES
 from animalcat.arena_configs.model import Arena
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD, NOOP, goal_arena, start, thing
