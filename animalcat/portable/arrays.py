@@ -7,10 +7,14 @@ nothing. Numba is imported by the first call.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from animalcat.portable import scalars
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -18,32 +22,39 @@ _SHORT: Final = 64
 """Length of sums up to which products are taken along the longer side."""
 
 
-def _of_one(function: int, x: npt.ArrayLike) -> Any:
-    from animalcat.portable import kernels
+@cache
+def _apply() -> Callable[[int, Floats, Floats, Floats], None]:
+    from animalcat.portable.kernels import apply  # brings numba
 
-    given = np.ascontiguousarray(x, np.float64)
-    out = np.empty_like(given)
+    return apply
+
+
+def _of_one(function: int, x: npt.ArrayLike) -> Any:
+    given = np.asarray(x, np.float64, order="C")
+    out = np.empty(given.shape)
     flat = given.reshape(-1)
-    kernels.apply(function, flat, flat, out.reshape(-1))
-    return out.reshape(np.shape(x))[()]
+    _apply()(function, flat, flat, out.reshape(-1))
+    return out if given.ndim else out[()]
 
 
 def _of_two(function: int, x: npt.ArrayLike, y: npt.ArrayLike) -> Any:
-    from animalcat.portable import kernels
-
-    a, b = (np.ascontiguousarray(one, np.float64) for one in np.broadcast_arrays(x, y))
-    out = np.empty_like(a)
-    kernels.apply(function, a.reshape(-1), b.reshape(-1), out.reshape(-1))
-    return out.reshape(np.broadcast_shapes(np.shape(x), np.shape(y)))[()]
+    a, b = (np.asarray(one, np.float64, order="C") for one in np.broadcast_arrays(x, y))
+    out = np.empty(a.shape)
+    _apply()(function, a.reshape(-1), b.reshape(-1), out.reshape(-1))
+    return out if a.ndim else out[()]
 
 
 def exp(x: npt.ArrayLike) -> Any:
     """The exponential; 0 below -708."""
+    if isinstance(x, float):
+        return scalars.exp(x)
     return _of_one(0, x)
 
 
 def log(x: npt.ArrayLike) -> Any:
     """The natural logarithm."""
+    if isinstance(x, float) and x > 0.0:
+        return scalars.log(x)
     return _of_one(1, x)
 
 

@@ -173,27 +173,71 @@ def ndtr(x: float) -> float:
 def ndtri(p: float) -> float:
     """The standard normal variable below which there is probability p.
 
-    A first guess by Hastings's rational function, then three of Halley's steps.
+    Three quotients of polynomials with the coefficients of Wichura (1988, algorithm AS 241), whose
+    relative error is about 1e-16.
     """
     if not 0.0 < p < 1.0:
         if p == 0.0:
             return -np.inf
         return np.inf if p == 1.0 else np.nan
-    tail = min(p, 1.0 - p)
-    if tail < 1e-300:
-        tail = 1e-300
-    t = np.sqrt(-2.0 * log(tail))
-    x = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (
-        1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))
-    )
-    if tail == 0.5:
-        x = 0.0
-    for _ in range(3):
-        q = _upper(x) if x >= 0.0 else 1.0 - _upper(-x)
-        density = exp(-0.5 * x * x - _HALF_LOG_TAU)
-        step = (q - tail) / density
-        x += step / (1.0 - 0.5 * x * step)
-    return -x if p < 0.5 else x
+    q = p - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        a = 2509.0809287301227
+        a = a * r + 33430.57558358813
+        a = a * r + 67265.7709270087
+        a = a * r + 45921.95393154987
+        a = a * r + 13731.69376550946
+        a = a * r + 1971.5909503065513
+        a = a * r + 133.14166789178438
+        a = a * r + 3.3871328727963665
+        b = 5226.495278852854
+        b = b * r + 28729.085735721943
+        b = b * r + 39307.89580009271
+        b = b * r + 21213.794301586597
+        b = b * r + 5394.196021424751
+        b = b * r + 687.1870074920579
+        b = b * r + 42.31333070160091
+        b = b * r + 1.0
+        return q * a / b
+    r = np.sqrt(-log(p if q < 0.0 else 1.0 - p))
+    if r <= 5.0:
+        r -= 1.6
+        a = 0.0007745450142783414
+        a = a * r + 0.022723844989269184
+        a = a * r + 0.2417807251774506
+        a = a * r + 1.2704582524523684
+        a = a * r + 3.6478483247632045
+        a = a * r + 5.769497221460691
+        a = a * r + 4.630337846156546
+        a = a * r + 1.4234371107496835
+        b = 1.0507500716444169e-09
+        b = b * r + 0.0005475938084995345
+        b = b * r + 0.015198666563616457
+        b = b * r + 0.14810397642748008
+        b = b * r + 0.6897673349851
+        b = b * r + 1.6763848301838038
+        b = b * r + 2.053191626637759
+        b = b * r + 1.0
+    else:
+        r -= 5.0
+        a = 2.0103343992922881e-07
+        a = a * r + 2.7115555687434876e-05
+        a = a * r + 0.0012426609473880784
+        a = a * r + 0.026532189526576124
+        a = a * r + 0.29656057182850487
+        a = a * r + 1.7848265399172913
+        a = a * r + 5.463784911164114
+        a = a * r + 6.657904643501103
+        b = 2.0442631033899397e-15
+        b = b * r + 1.421511758316446e-07
+        b = b * r + 1.8463183175100548e-05
+        b = b * r + 0.0007868691311456133
+        b = b * r + 0.014875361290850615
+        b = b * r + 0.1369298809227358
+        b = b * r + 0.599832206555888
+        b = b * r + 1.0
+    return -a / b if q < 0.0 else a / b
 
 
 @njit(error_model="numpy")
