@@ -351,7 +351,7 @@ def test_a_session_of_plugins_from_start_to_export(installed: Path, tmp_path: Pa
 def plugin_there() -> Plugin:
     """The plugin as a process that starts now finds it."""
     code = (
-        "import json, dataclasses; from animalcat import plugins; print(json.dumps("
+        "import json, dataclasses; from animalcat.extending import plugins; print(json.dumps("
         "[dataclasses.asdict(one) for one in plugins.every('policy') if one.name == 'hardest'][0]))"
     )
     done = subprocess.run(

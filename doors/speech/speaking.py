@@ -7,17 +7,19 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from animalcat.doors.speech import (
-    Conversation,
+from animalcat.doors.speech.conversation import Conversation, Shown
+from animalcat.doors.speech.prompts import prompt
+from animalcat.doors.speech.reading import (
+    GO_METRES,
+    TOOLS,
+    TURN_DEGREES,
+    WAIT_SECONDS,
     Deed,
-    Shown,
-    Tongue,
     UnreadableError,
-    prompt,
     read,
     read_call,
 )
-from animalcat.doors.speech.reading import GO_METRES, TOOLS, TURN_DEGREES, WAIT_SECONDS
+from animalcat.doors.speech.tongue import Tongue
 from animalcat.envs.answers import Actions, AnswerKind, Note, Noted
 from animalcat.errors import AnimalcatError
 

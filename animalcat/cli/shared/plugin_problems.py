@@ -47,7 +47,7 @@ def _names(kind: Kind) -> Iterable[str]:
         case "backend":
             return ("sim", "unity")
         case "export":
-            from animalcat.words import FORMATS
+            from animalcat.wire.words import FORMATS
 
             return FORMATS
         case "layout":
