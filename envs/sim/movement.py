@@ -71,11 +71,6 @@ class AgentBody:
         self._thrust = _single(_single(_PUSH * duration) * duration)
         self.turn = _SPIN * duration
 
-    @property
-    def local_velocity(self) -> Vector:
-        """Velocity in the agent's coordinate frame: right, up, forward."""
-        return to_local(self.velocity, self.yaw)
-
     def put(self, position: Vector, velocity: Vector, yaw: float, grounded: bool) -> None:
         """Set the whole state, as when a recorded trajectory is followed."""
         self._physics.place_agent(position)

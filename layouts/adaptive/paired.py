@@ -196,30 +196,6 @@ def compare(differences: Sequence[float] | Floats, error: float = ERROR) -> Pair
     )
 
 
-def compare_each(
-    outcomes: Mapping[str, Sequence[bool | None]], other: str
-) -> dict[str, PairedComparison]:
-    """Compare every agent with a named one, on the instances that both have played.
-
-    Args:
-        outcomes: By agent, whether it passed each of the same instances, in an order that does
-            not depend on outcomes; None where it has not played one.
-        other: The agent that the others are compared with.
-    """
-    theirs = outcomes[other]
-    return {
-        agent: compare(
-            [
-                float(a) - float(b)
-                for a, b in zip(own, theirs, strict=True)
-                if a is not None and b is not None
-            ]
-        )
-        for agent, own in outcomes.items()
-        if agent != other
-    }
-
-
 def log_capital(values: Floats, counts: npt.NDArray[np.int64], means: Floats) -> Floats:
     """Logarithm of a bettor's capital against each mean difference.
 

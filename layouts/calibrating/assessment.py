@@ -19,7 +19,6 @@ from animalcat.extending.installing import install
 from animalcat.layouts.calibrating.calibrate import (
     calibrated_layout,
     population_model,
-    predicted,
 )
 from animalcat.layouts.calibrating.population import (
     CalibrationError,
@@ -42,9 +41,7 @@ FOLDS: Final = 3
 TOLD: Final = (15, 30, 50)
 """Numbers of a new agent's episodes after which the rest is predicted."""
 EARLY: Final = 25
-"""Episodes after which a calibrated profile is compared with that of all instances."""
-LATE: Final = 40
-"""The same for the layout as written."""
+"""Episodes told before the number of successes on the rest is predicted."""
 CALIBRATED: Final = "calibrated"
 WRITTEN: Final = "as written"
 POPULATION: Final = "2PL"
@@ -65,10 +62,6 @@ class AgentScores:
         agent: Its name.
         brier: Brier score by predictor and number of episodes told. A number is absent where the
             agent has no more episodes than that.
-        early: Root mean squared difference between the calibrated layout's capabilities after
-            `EARLY` episodes and after all of them, as shares of the ranges; NaN where the agent has
-            not so many.
-        late: The same difference of the layout as written, after `LATE` episodes.
         place: Where the number of successes on the instances that were not told by `EARLY` episodes
             lies in its predictive distribution: the probability of fewer, and of at most as many;
             NaN where the agent has not so many.
@@ -76,8 +69,6 @@ class AgentScores:
 
     agent: str
     brier: dict[tuple[str, int], float]
-    early: float
-    late: float
     place: tuple[float, float]
 
 
@@ -162,16 +153,6 @@ def compared(scored: Sequence[AgentScores], other: str, told: int) -> PairedDiff
     return _paired(there, lambda s: (s.brier[CALIBRATED, told], s.brier[other, told]))
 
 
-def profiles_compared(scored: Sequence[AgentScores]) -> PairedDifference:
-    """Compare errors of profiles: calibrated after `EARLY`, as written after `LATE` episodes.
-
-    Raises:
-        ValueError: Fewer than two agents have so many episodes.
-    """
-    there = [scores for scores in scored if np.isfinite(scores.early) and np.isfinite(scores.late)]
-    return _paired(there, lambda s: (s.early, s.late))
-
-
 def coverage(scored: Sequence[AgentScores], share: float = 0.9) -> float:
     """Share of predictive intervals that hold the number of successes on the rest.
 
@@ -186,49 +167,6 @@ def coverage(scored: Sequence[AgentScores], share: float = 0.9) -> float:
     below, upto = places[:, 0], places[:, 1]
     inside = np.minimum(upto, 1.0 - tail) - np.maximum(below, tail)
     return float(np.mean(np.clip(inside, 0.0, None) / np.maximum(upto - below, 1e-12)))
-
-
-def simulated_coverage(
-    layout: Layout,
-    table: OutcomeTable,
-    population: Population,
-    seed: int,
-    agents: int,
-    told: int = EARLY,
-    particles: int = 2000,
-) -> tuple[int, int]:
-    """Test the coverage of intervals on agents drawn from the population.
-
-    The population's parameters are drawn from its posterior for each agent, not plugged in.
-
-    Args:
-        layout: The layout as written.
-        table: The outcomes to which the population was fitted.
-        population: The population.
-        seed: Seed of agents and orders.
-        agents: How many agents.
-        told: Episodes of each agent.
-        particles: Particles of live posteriors.
-
-    Returns:
-        How many 90 % intervals of nodes hold the truth, and how many there are.
-    """
-    plugged = calibrated_layout(layout, table, population, CALIBRATED)
-    features = table.instances.features(plugged)
-    inside = 0
-    for number in range(agents):
-        generator = rng(seed, "simulated", number)
-        draw = int(generator.integers(len(population.location)))
-        spot = generator.standard_normal((1, len(layout.latents)))
-        truth = layout.from_standard(population.location[draw] + population.scale[draw] * spot)
-        p = predicted(layout, population, draw, truth, table.instances.features(layout))[0]
-        rows = generator.permutation(len(p))[:told]
-        y = (generator.random(len(rows)) < p[rows]).astype(np.float64)
-        posterior = LivePosterior(plugged, number, particles)
-        posterior.update_all(features[rows], y)
-        nodes = posterior.summary()
-        inside += sum(n.hdi[0] <= v <= n.hdi[1] for n, v in zip(nodes, truth[0], strict=True))
-    return inside, agents * len(layout.latents)
 
 
 def judge(
@@ -315,19 +253,14 @@ def _agent(
     calibrated = _Run(ours, instances.features(ours), y, order, particles)
     written = _Run(layout, instances.features(layout), y, order, particles)
     brier: dict[tuple[str, int], float] = {}
-    early = late = float("nan")
-    place = (early, late)
-    means: dict[int, Floats] = {}
-    for stop in sorted({*stops, EARLY, LATE}):
+    place = (float("nan"), float("nan"))
+    for stop in sorted({*stops, EARLY}):
         if stop >= len(y):
             continue
         rest = order[stop:]
         p, q = calibrated.after(stop), written.after(stop)
         if stop == EARLY:
             place = calibrated.place(rest, y[rest], generator)
-            means[stop] = calibrated.means()
-        if stop == LATE:
-            means[stop] = written.means()
         if stop in stops:
             brier[CALIBRATED, stop] = float(np.mean((p[rest] - y[rest]) ** 2))
             brier[WRITTEN, stop] = float(np.mean((q[rest] - y[rest]) ** 2))
@@ -339,12 +272,7 @@ def _agent(
             if trees is not None:
                 r = trees.predict(columns[told], y[told], columns[rest], stop)
                 brier[BOOSTING, stop] = float(np.mean((r - y[rest]) ** 2))
-    if len(y) > LATE:
-        calibrated.after(len(y))
-        written.after(len(y))
-        early = _apart(ours, means[EARLY], calibrated.means())
-        late = _apart(layout, means[LATE], written.means())
-    return AgentScores(table.agents[agent], brier, early, late, place)
+    return AgentScores(table.agents[agent], brier, place)
 
 
 class _Run:
@@ -366,11 +294,6 @@ class _Run:
             self._posterior.update_all(self._features[rows], self._y[rows], self._done + 1)
             self._done = told
         return self._p() @ self._posterior.weights
-
-    def means(self) -> Floats:
-        """Posterior means of the capabilities."""
-        means = self._posterior.weights @ self._posterior.particles
-        return means[list(self._layout.capabilities)]
 
     def place(self, rest: Ints, y: Floats, generator: np.random.Generator) -> tuple[float, float]:
         """Predicted probability of fewer successes on the rest, and of at most as many."""
@@ -432,11 +355,6 @@ class _BoostingFit:
         beyond = float((y - rates[told]).mean())
         known = np.tile([own, beyond], (len(rest), 1))
         return np.column_stack([self._features[rest], rates[rest], known])
-
-
-def _apart(layout: Layout, a: Floats, b: Floats) -> float:
-    spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
-    return float(np.sqrt(np.mean(((a - b) / spans) ** 2)))
 
 
 def _paired(

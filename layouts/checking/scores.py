@@ -245,35 +245,6 @@ def bootstrap(
     return _interval(metric(p, y), drawn)
 
 
-def compare_predictions(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    outcomes: npt.ArrayLike,
-    seed: int,
-    metric: Metric = brier,
-    repeats: int = 2000,
-) -> Estimate:
-    """metric(first) - metric(second) on the same instances, with its 90 % bootstrap interval.
-
-    It is below 0 if the first has the lower score.
-    """
-    a, y = _checked(first, outcomes)
-    b, _ = _checked(second, outcomes)
-    generator = np.random.default_rng(seed)
-    rows = generator.integers(len(y), size=(repeats, len(y)))
-    drawn = np.array([metric(a[r], y[r]) - metric(b[r], y[r]) for r in rows])
-    return _interval(metric(a, y) - metric(b, y), drawn)
-
-
-def skill(ours: float, aggregate: float, oracle: float) -> float:
-    """(aggregate - ours) / (aggregate - oracle): 1 is as good as knowing every probability.
-
-    Returns:
-        NaN if the oracle is no better than the aggregate.
-    """
-    return (aggregate - ours) / (aggregate - oracle) if aggregate > oracle else float("nan")
-
-
 def _ranges(starts: Rows, stops: Rows) -> Rows:
     """start, start + 1, ..., stop - 1 of each range, one range after another."""
     lengths = stops - starts

@@ -91,14 +91,3 @@ def fit_all(layout: Layout, table: OutcomeTable, seed: int) -> dict[str, FitResu
             )
         )
     return fits
-
-
-def fitted_table(
-    layout: Layout, table: OutcomeTable, seed: int, share: float = TABLE_SHARE
-) -> list[PosteriorRow]:
-    """Fit a layout to every agent and tabulate: Table 2 of Tesic et al. 2025 in one call.
-
-    Raises:
-        ValueError: The table does not fit the layout.
-    """
-    return posterior_table(fit_all(layout, table, seed), share)

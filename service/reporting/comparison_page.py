@@ -7,7 +7,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from animalcat.layouts.adaptive.paired import compare_each
 from animalcat.layouts.checking.compare import FEW
 from animalcat.plots.agents import compared_nodes
 from animalcat.plots.style import embedded
@@ -18,21 +17,13 @@ from animalcat.service.reporting.templates import templates
 Row = Mapping[str, Any]
 
 
-def comparison_page(
-    known: Comparison,
-    title: str,
-    intro: Sequence[str] = (),
-    common: Mapping[str, Sequence[bool | None]] | None = None,
-    against: str = "",
-) -> str:
+def comparison_page(known: Comparison, title: str, intro: Sequence[str] = ()) -> str:
     """Make the page of a comparison.
 
     Args:
         known: The agents side by side.
         title: Its title.
         intro: Sentences below the title.
-        common: Whether each agent passed the arenas that all play; None: not played yet.
-        against: The agent with which the others are compared on these; empty for none.
 
     Returns:
         An HTML document.
@@ -46,9 +37,6 @@ def comparison_page(
             labels=known.labels(),
             differences=known.differences,
             agents=[_agent(name, profile) for name, profile in known.profiles.items()],
-            common=common or {},
-            against=against,
-            paired=compare_each(common, against) if common and against else {},
             figures=[_figure(known, node) for node in known.nodes],
             few=len(known.profiles) <= FEW,
             rows=[row.cells() for row in known.standings],

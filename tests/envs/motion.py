@@ -15,6 +15,7 @@ from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.envs.sim.builds import as_built
 from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.sim.movement import to_local
 from animalcat.envs.sim.world import World
 from animalcat.envs.testing import FORWARD, NOOP, start, thing
 from animalcat.envs.types import ACTIONS, ObservationSpec
@@ -237,8 +238,9 @@ def _ahead(
 
 
 def _errors(world: World, row: dict[str, float]) -> tuple[float, float]:
-    fast = np.abs(np.subtract(world.agent.local_velocity, _velocity(row))).max()
-    far = np.abs(np.subtract(world.agent.position, _position(row))).max()
+    agent = world.agent
+    fast = np.abs(np.subtract(to_local(agent.velocity, agent.yaw), _velocity(row))).max()
+    far = np.abs(np.subtract(agent.position, _position(row))).max()
     return float(fast), float(far)
 
 

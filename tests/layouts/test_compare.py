@@ -1,4 +1,4 @@
-"""Comparing agents: differences and ranks; and layouts, by PSIS-LOO."""
+"""Comparing agents: differences and ranks; and layouts, by ArviZ."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import arviz
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -20,15 +21,13 @@ from animalcat.layouts.checking.compare import (
     few_standings,
     superiority,
 )
-from animalcat.layouts.checking.loo import Loo, compare_layouts, loo
 from animalcat.layouts.checking.predict import LayoutAssessor
-from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
+from animalcat.layouts.inference.fit import FitRequest, fit
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.posterior_table import fit_all, fitted_table, posterior_table
+from animalcat.layouts.reporting.posterior_table import fit_all, posterior_table
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
 
@@ -150,36 +149,6 @@ def test_what_stands_for_a_profile_has_its_mean_sd_and_range(
     assert ends[1] is None or draws.max() <= ends[1]
 
 
-def test_layouts_are_told_apart_by_what_they_leave_out() -> None:
-    generator = np.random.default_rng(1)
-    good, bad = generator.normal(-0.4, 0.2, 200), generator.normal(-0.6, 0.2, 200)
-    k = np.r_[0.9, np.zeros(199)]
-    rows = compare_layouts([Loo("bad", bad, np.zeros(200), 3), Loo("good", good, k, 4)])
-    assert [row.name for row in rows] == ["good", "bad"]
-    assert (rows[0].behind, rows[0].behind_se, rows[0].doubtful) == (0, 0, 1)
-    assert rows[1].behind == pytest.approx(good.sum() - bad.sum())
-    assert rows[1].behind_se == pytest.approx(math.sqrt(200) * (good - bad).std())
-    with pytest.raises(ValueError, match="the same outcomes"):
-        compare_layouts([Loo("a", good, k, 1), Loo("b", bad[:9], k[:9], 1)])
-
-
-def test_a_fit_that_weighs_its_outcomes_is_refused(aaio: Layout, draw_instances: Draw) -> None:
-    features, y = draw_instances(3, 1), np.array([1.0, 0.0, 1.0])
-    data = FitData(features, y, np.array([1.0, 1.0, 0.3]))
-    draws = aaio.from_standard(np.zeros((2, 5, len(aaio.latents))))
-    fitted = FitResult(aaio, draws, [], {"outcomes": 3}, data)
-    with pytest.raises(ValueError, match="repeats count as less than one"):
-        loo(fitted, features, y)
-
-
-def exact(layout: Layout, features: Floats, y: Floats, left_out: int) -> float:
-    """Log predictive density of one outcome, by leaving it out."""
-    kept = np.arange(len(y)) != left_out
-    draws = fit(FitRequest(layout, features[kept], y[kept], seed=left_out)).flat_draws
-    p = Evaluator(layout).probability(draws, features[[left_out]]).mean()
-    return math.log(p if y[left_out] == 1 else 1 - p)
-
-
 @pytest.mark.slow
 @pytest.mark.xdist_group("nuts")
 def test_fits_of_a_table(aaio: Layout, draw_instances: Draw) -> None:
@@ -199,19 +168,9 @@ def test_fits_of_a_table(aaio: Layout, draw_instances: Draw) -> None:
         assert row.low < row.mean < row.high
         assert row.rhat < 1.01
         assert min(row.ess_bulk, row.ess_tail) > 400
-    (row,) = [row for row in fitted_table(aaio, table, seed=1) if row == rows[0]]
+    row = rows[0]
     assert abs(row.mean - 2.0) < row.high - row.low  # 3.8 standard deviations
     assert rows[4].mean > rows[0].mean  # navigationAbility of the winner
-
-    # Leaving one out by importance sampling is leaving it out.
-    mine: FitResult = fits["me"]
-    estimated = loo(mine, instances.values, y)
-    assert estimated.doubtful == 0
-    assert 0.5 < estimated.effective < 6  # of four latent nodes, two of which matter here
-    for i in (0, 50, 100):
-        assert estimated.elpd[i] == pytest.approx(exact(aaio, instances.values, y, i), abs=0.02)
-    with pytest.raises(ValueError, match="149 outcomes; fitted were 150"):
-        loo(mine, instances.values[1:], y[1:])
 
     # NUTS predicts as the live posterior.
     nuts = LayoutAssessor(aaio, 1).fit(instances, y).predict(instances)
@@ -221,5 +180,6 @@ def test_fits_of_a_table(aaio: Layout, draw_instances: Draw) -> None:
     # The layout that made the outcomes predicts them better than one with other slopes.
     flat = load_layout("aaio", "as-printed")
     told = instances.features(flat)
-    other = loo(fit(FitRequest(flat, told, y, seed=1)), told, y)
-    assert compare_layouts([other, estimated])[0].name == "aaio (scaled)"
+    other = fit(FitRequest(flat, told, y, seed=1))
+    found: Any = arviz.compare({"printed": other.to_arviz(), "scaled": fits["me"].to_arviz()})
+    assert found.index[0] == "scaled"

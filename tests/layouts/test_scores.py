@@ -104,15 +104,3 @@ def test_bootstrap_intervals_cover() -> None:
         assert found.low <= found.value <= found.high
         hits += found.low <= expected <= found.high
     assert 80 <= hits <= 98
-
-
-def test_comparing_two_predictions() -> None:
-    generator = np.random.default_rng(1)
-    p = generator.uniform(size=500)
-    y = (generator.uniform(size=500) < p).astype(float)
-    better = scores.compare_predictions(p, np.full(500, y.mean()), y, seed=1)
-    assert better.value == pytest.approx(scores.brier(p, y) - y.var())
-    assert better.high < 0
-    assert scores.compare_predictions(p, p, y, seed=1).value == 0
-    assert scores.skill(0.13, 0.18, 0.12) == pytest.approx(5 / 6)
-    assert math.isnan(scores.skill(0.2, 0.2, 0.2))

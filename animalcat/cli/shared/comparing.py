@@ -105,12 +105,7 @@ def show_comparison(known: Comparison, *, as_json: bool) -> None:
 
 
 def write_comparison(
-    known: Comparison,
-    output: Path,
-    title: str,
-    intro: Sequence[str] = (),
-    common: Mapping[str, Sequence[bool | None]] | None = None,
-    against: str = "",
+    known: Comparison, output: Path, title: str, intro: Sequence[str] = ()
 ) -> None:
     """Write the page of a comparison, either completely or not at all.
 
@@ -119,13 +114,11 @@ def write_comparison(
         output: Where to.
         title: Its title.
         intro: Sentences below the title.
-        common: Whether each agent passed the arenas that all play.
-        against: The agent with which the others are compared on these; empty for none.
     """
     from animalcat.service.reporting.comparison_page import comparison_page
 
     with status("drawing"):
-        page = comparison_page(known, title, intro, common, against)
+        page = comparison_page(known, title, intro)
     try:
         write_whole(output, page.encode())
     except OSError as error:

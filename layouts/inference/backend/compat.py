@@ -65,26 +65,5 @@ def ess(values: Floats, method: Literal["bulk", "tail"]) -> float:
     return _number(arviz.ess(values, method=method, prob=(0.05, 0.95)))
 
 
-def psis_loo(log_likelihood: Floats) -> tuple[Floats, Floats]:
-    """Leave-one-out log predictive density by PSIS, and Pareto k, of every observation.
-
-    Args:
-        log_likelihood: (chains, draws, observations).
-
-    Returns:
-        (observations,) twice.
-    """
-    groups = {
-        # ArviZ requires a posterior, but does not use its draws.
-        "posterior": {"unused": log_likelihood[..., 0]},
-        "log_likelihood": {"outcome": log_likelihood},
-    }
-    if arviz.__version__.startswith("0."):
-        result = arviz.loo(arviz.from_dict(**groups), pointwise=True, reff=1.0)
-        return np.asarray(result.loo_i, np.float64), np.asarray(result.pareto_k, np.float64)
-    result = arviz.loo(arviz.from_dict(groups), pointwise=True, reff=1.0)
-    return np.asarray(result.elpd_i, np.float64), np.asarray(result.pareto_k, np.float64)
-
-
 def _number(result: Any) -> float:
     return float(np.asarray(result).reshape(()))

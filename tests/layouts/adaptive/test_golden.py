@@ -18,7 +18,6 @@ import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import POLICIES, Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Choice
 from animalcat.layouts.adaptive.retest import DeterminismPrior
@@ -28,6 +27,7 @@ from animalcat.layouts.model.instances import Instances
 from benchmarks.sessions import Task, World, players, simulate, use
 from benchmarks.synthetic import op_battery
 from tests.golden import DIGEST, FILES, hold, hold_titles
+from tests.layouts.adaptive.vectors import DemandVectorGenerator
 
 Floats = npt.NDArray[np.float64]
 

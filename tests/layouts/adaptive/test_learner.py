@@ -13,7 +13,6 @@ import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import RULES, Name, Policy, RulesError, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.selectors import Branch, SelectionContext
@@ -23,6 +22,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout, from_dict
 from benchmarks.synthetic import op_battery
+from tests.layouts.adaptive.vectors import DemandVectorGenerator
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -9,13 +9,14 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.offers import DemandVectorGenerator, Offers
+from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.adaptive.stopping import RuleStopper
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
+from tests.layouts.adaptive.vectors import DemandVectorGenerator
 
 from .several import choose_several
 

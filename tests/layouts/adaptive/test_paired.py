@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
-from animalcat.layouts.adaptive.paired import DECISIVE, compare, compare_each, e_value
+from animalcat.layouts.adaptive.paired import DECISIVE, compare, e_value
 
 
 @pytest.mark.parametrize(("ahead", "behind"), [(0, 0), (1, 0), (7, 0), (5, 3), (40, 25)])
@@ -43,25 +43,6 @@ def test_intervals_hold_at_all_times_together() -> None:
         ends = [compare(drawn[:n]) for n in range(10, 61, 10)]
         missed += any(not one.low <= 0.2 <= one.high for one in ends)
     assert missed <= 5  # 2 expected at most; 6 or more have a probability of 2 %
-
-
-def test_each_agent_is_compared_on_what_both_have_played() -> None:
-    found = compare_each(
-        {
-            "able": [True] * 9 + [None],
-            "old": [False] * 8 + [True, True],
-            "idle": [None] * 10,
-        },
-        "old",
-    )
-    assert list(found) == ["able", "idle"]
-    able = found["able"]
-    assert (able.pairs, able.ahead, able.behind, able.apart) == (9, 8, 0, True)
-    assert able == compare([1.0] * 8 + [0.0])
-    assert able.row()["is"] == "told apart"
-    assert able.to_dict()["apart"] is True
-    assert found["idle"].pairs == 0
-    assert found["idle"].row()["difference"] == "+0.00 (-1.00 to +1.00)"
 
 
 def test_what_is_no_difference_is_refused() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.library import load_layout
@@ -32,6 +31,7 @@ from benchmarks.sessions import (
     use,
 )
 from benchmarks.synthetic import op_battery
+from tests.layouts.adaptive.vectors import DemandVectorGenerator
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
