@@ -44,7 +44,8 @@ def traced(url: str) -> Generator[None]:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
         raise TracesError(
-            f"--traces needs libraries that are not installed; install them with: {install('otel')}"
+            "ANIMALCAT_TRACES needs libraries that are not installed; install them with: "
+            f"{install('otel')}"
         ) from None
     resource = Resource.create({"service.name": NAME, "service.version": version()})
     provider = TracerProvider(resource=resource)

@@ -106,6 +106,7 @@ def count_commands() -> dict[str, int]:
     from animalcat.cli.main import build, nouns
 
     counts: Counter[str] = Counter()
+    counts["parameters"] = len(typer.main.get_command(build([])).params)  # of all commands
     for noun in nouns():
         found: Any = getattr(typer.main.get_command(build([noun])), "commands", {})[noun]
         for verb in getattr(found, "commands", {"": None}):

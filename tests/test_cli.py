@@ -115,6 +115,27 @@ def test_many_options_come_in_groups_few_do_not() -> None:
     assert groups("layout", "list") == ["Options"]
 
 
+def test_rarer_options_are_shown_when_all_are_asked_for() -> None:
+    def options(asked: str) -> list[str]:
+        words = ["session", "run", asked]
+        shown = CliRunner().invoke(build(words), words).stdout
+        return re.findall(r"^  (--?[a-z-]+)", shown, re.MULTILINE)
+
+    few, every = options("--help"), options("--help-all")
+    assert len(few) <= 25
+    assert {*few} < {*every}
+    assert "--lease" in every
+
+
+def test_what_a_server_is_shown_may_stand_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in (["--token", "a", "agent", "list"], ["agent", "list", "--token=a", "--ca", "b"]):
+        monkeypatch.setenv("ANIMALCAT_TOKEN", "")
+        monkeypatch.setenv("ANIMALCAT_CA", "")
+        assert CliRunner().invoke(build(words), words).exit_code == 0
+        assert os.environ["ANIMALCAT_TOKEN"] == "a"
+    assert os.environ["ANIMALCAT_CA"] == "b"
+
+
 @pytest.mark.parametrize("noun", ["session", "layout"])
 def test_a_list_imports_nothing_that_fits_or_simulates(noun: str, tmp_path: Path) -> None:
     """Neither in its own process nor in that of its private server."""

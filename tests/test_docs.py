@@ -26,6 +26,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from animalcat.cli.shared.command_help import ANYWHERE
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import from_dict
 from benchmarks.__main__ import PARTS
@@ -108,7 +109,8 @@ def test_documented_commands_exist(line: str) -> None:
     command = typer.main.get_command(build(words))
     while words and words[0] != "--help" and (verbs := getattr(command, "commands", None)):
         command = verbs[words.pop(0)]
-    known = {"--help", *(name for parameter in command.params for name in parameter.opts)}
+    known = {"--help", *ANYWHERE}
+    known |= {name for parameter in command.params for name in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= known
 
 

@@ -12,7 +12,15 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat.cli.shared.command_help import GroupedCommand, unused
+from animalcat.cli.shared.command_help import (
+    CA,
+    TOKEN,
+    GroupedCommand,
+    WholeCommandLine,
+    keep_in,
+    split_words,
+    unused,
+)
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, complain, spinner
 from animalcat.extending.doorways import entries
 from animalcat.extending.installing import install
@@ -95,12 +103,13 @@ def build(argv: list[str]) -> typer.Typer:
     app = typer.Typer(
         help="Measure what agents can do in Animal-AI, by computerised adaptive testing.",
         no_args_is_help=True,
+        cls=WholeCommandLine,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
-    noun, verb = [*(word for word in argv if not word.startswith("-")), "", ""][:2]
+    noun, verb = [*(word for word in split_words(argv)[1] if not word.startswith("-")), "", ""][:2]
     for name, text in nouns().items():
         if name != noun:
             app.command(name, help=text)(unused)
@@ -207,5 +216,25 @@ def _options(
         bool,
         typer.Option("--version", is_eager=True, callback=_version, help="Show the version."),
     ] = False,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKEN",
+            help="What proves to a server who you are, or @FILE to read it from a file, so that "
+            f"others on this machine do not see it; {TOKEN} says the same. A server of this "
+            "machine needs none as a rule. It may stand behind any command.",
+            callback=keep_in(TOKEN),
+        ),
+    ] = None,
+    ca: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="How to know a server that speaks TLS: a file with its certificate, or the "
+            f"fingerprint sha256:... that it prints; {CA} says the same. It may stand behind any "
+            "command.",
+            callback=keep_in(CA),
+        ),
+    ] = None,
 ) -> None:
     """Options of the whole command line."""

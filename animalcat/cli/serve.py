@@ -47,12 +47,8 @@ from animalcat.service.tracing import TracesError
 LISTENING: Final = "Where it listens"
 WATCHING: Final = "What it shows of itself"
 SAFETY: Final = "Who may call"
-MOST: Final = "How much it takes on"
-LIMITS: Final = "What it waits for"
-CLUSTER: Final = "Many machines"
+CLUSTER: Final = "Many agents and machines"
 """Groups of options."""
-MIB: Final = "MIB"
-"""Stands for a number of MiB, of which the setting is in bytes."""
 
 
 class _Row(NamedTuple):
@@ -81,35 +77,17 @@ _ROWS: Final[Mapping[str, _Row]] = {
     "require_token": _Row(SAFETY),
     "config": _Row("", "FILE", default="ANIMALCAT_CONFIG, else none"),
     "store": _Row("", "URL", default="SQLite in the data directory"),
-    "artefacts": _Row("", "URL", default="the data directory"),
     "engine": _Row(CLUSTER),
     "ray_address": _Row(
         CLUSTER, "HOST:PORT", "--address", "a Ray of the server's own, on this machine"
     ),
-    "cluster_wait_seconds": _Row(CLUSTER, "SECONDS", "--cluster-wait"),
     "max_workers": _Row(CLUSTER, "NUMBER"),
-    "campaign_workers": _Row(CLUSTER, "NUMBER"),
-    "worker_cpus": _Row(CLUSTER, "CPUS"),
-    "worker_memory_bytes": _Row(CLUSTER, MIB, "--worker-memory"),
     "web": _Row(WATCHING, "PORT"),
-    "web_url": _Row(WATCHING, "URL"),
     "metrics": _Row(WATCHING, "PORT"),
     "log": _Row(WATCHING),
-    "log_level": _Row(WATCHING, default="warning, and info with --log json"),
-    "traces": _Row(WATCHING, "URL"),
-    "max_agents": _Row(MOST, "NUMBER"),
-    "max_streams": _Row(MOST, "NUMBER"),
-    "max_open_sessions": _Row(MOST, "NUMBER"),
-    "max_operations": _Row(MOST, "NUMBER"),
-    "spare_memory_bytes": _Row(MOST, MIB, "--spare-memory"),
-    "spare_disk_bytes": _Row(MOST, MIB, "--spare-disk"),
-    "max_strangers": _Row(MOST, "NUMBER"),
-    "worker_quiet_seconds": _Row(LIMITS, "SECONDS"),
-    "worker_cpu_seconds": _Row(LIMITS, "SECONDS"),
-    "fit_quiet_seconds": _Row(LIMITS, "SECONDS"),
-    "fit_cpu_seconds": _Row(LIMITS, "SECONDS"),
+    "max_agents": _Row(CLUSTER, "NUMBER"),
 }
-"""The options that are settings; their types, bounds, defaults and help are those of `Settings`."""
+"""The settings that are options too; their types, bounds, defaults and help are those there."""
 
 
 def _words() -> dict[str, str]:
@@ -134,8 +112,6 @@ def _option(name: str, row: _Row, words: str) -> inspect.Parameter:
     kind: Any = kinds[0]
     usual: Any = field.default
     default = "" if usual is None or isinstance(usual, bool | tuple) else str(usual)
-    if row.metavar == MIB:
-        words, default = f"{words[:-1]}, in MiB.", str(int(default) >> 20)
     if get_origin(field.annotation) is Literal:
         kind = Enum(name, {str(choice): str(choice) for choice in kinds})
     elif get_origin(field.annotation) is tuple:
@@ -155,11 +131,9 @@ def _option(name: str, row: _Row, words: str) -> inspect.Parameter:
     )
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(value: Any) -> Any:
     """What an option says, as the setting takes it."""
-    if isinstance(value, Enum):
-        return value.value
-    return value << 20 if _ROWS[name].metavar == MIB else value
+    return value.value if isinstance(value, Enum) else value
 
 
 def _serve(
@@ -175,9 +149,13 @@ def _serve(
     ] = False,
     **options: Any,
 ) -> None:
-    """Serve a data directory to agents, operators and viewers, until SIGTERM or Ctrl-C."""
+    """Serve a data directory to agents, operators and viewers, until SIGTERM or Ctrl-C.
+
+    Further settings stand in a file (--config) or in the environment, as ANIMALCAT_MAX_STREAMS:
+    `animalcat server config` lists them.
+    """
     given: dict[str, Any] = {
-        **{name: _value(name, said) for name, said in options.items() if said not in (None, [])},
+        **{name: _value(said) for name, said in options.items() if said not in (None, [])},
         "home": data,
         "allowed_builds": allow_build,
         "allowed_plugins": allow_plugin,

@@ -103,7 +103,8 @@ def commands() -> Pages:
         pages[f"commands/{noun}"] = "".join(text)
     rows = ([f"[animalcat {noun}]({noun}.md)", cell(about)] for noun, about in nouns().items())
     pages["commands/index"] = (
-        "# Commands\n\nEvery command takes `--help`. Commands that list take `--json`.\n\n"
+        "# Commands\n\nEvery command takes `--help`, and what is shown to a server: `--token` and "
+        "`--ca`. Commands that list take `--json`.\n\n"
         + table(("command", "what it does"), rows)
         + "```{toctree}\n:hidden:\n\n"
         + "\n".join(nouns())
@@ -124,6 +125,7 @@ def _command(command: Any, name: str, *, level: int) -> str:
     text = [f"```text\n{name} {usage}\n```\n\n{about}\n\n"]
     groups: dict[str, list[list[str]]] = defaultdict(list)
     for parameter in command.params:
+        vars(parameter)["hidden"] = False
         record = parameter.get_help_record(context)
         if record is None or "--help" in parameter.opts:
             continue

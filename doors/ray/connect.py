@@ -180,8 +180,8 @@ def check_room(nodes: list[dict[str, Any]], cpus: float, memory: int, fit_memory
     fit = f" and beside it for one fit, which needs {fit_memory / 2**20:.0f} MiB" if able else ""
     raise ClusterError(
         f"no node has room for {worker}{fit}; there are {len(rooms)} nodes: {listed}. Add a node, "
-        "or say with --worker-cpus and --worker-memory that a worker needs less"
-        + (", or with ANIMALCAT_FIT_MEMORY_BYTES that a fit does" if able else "")
+        "or say with ANIMALCAT_WORKER_CPUS and ANIMALCAT_WORKER_MEMORY_BYTES that a worker needs "
+        "less" + (", or with ANIMALCAT_FIT_MEMORY_BYTES that a fit does" if able else "")
     )
 
 

@@ -170,7 +170,7 @@ class Guard:
         if not {hosts[0], urlsplit(origin).netloc} <= allowed:
             return (
                 f"this server is not known as {hosts[0][:100]!r}; open the address that it "
-                "printed, or start it with --name or --web-url"
+                "printed, or start it with --name or ANIMALCAT_WEB_URL"
             )
         if origins and origins[0] != origin:
             return "only pages of this server may send requests here"

@@ -42,6 +42,7 @@ Features = Annotated[
         metavar="TABLE.csv",
         help="A table with meta-features of your own for the arena files in --battery. It has a "
         "column `instance` and one column for each feature, with the unit in brackets.",
+        hidden=True,
         rich_help_panel=PLAYED,
     ),
 ]
@@ -169,6 +170,7 @@ def _plan(
         typer.Option(
             "--dry-run",
             help="Play nothing, and say how many tokens a language model may use at most.",
+            hidden=True,
             rich_help_panel=AGENT,
         ),
     ] = False,
@@ -180,6 +182,7 @@ def _plan(
             help="With --dry-run: what a million tokens cost that the model is given, and that it "
             "returns.",
             show_default="not said",
+            hidden=True,
             rich_help_panel=AGENT,
         ),
     ] = None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 PLAYED: Final = "What is played"
 AGENT: Final = "Agent"
@@ -28,13 +28,13 @@ class GroupedCommand(TyperCommand):
     """A command whose many options are listed in groups, by their `rich_help_panel`.
 
     Rich would draw boxes, in which long names leave some twenty columns of a terminal to the words.
-    A command that takes a server's address takes also what that server has to be shown.
+    Where some options are hidden, --help-all shows them too.
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        if any(_SERVER & {*parameter.opts} for parameter in self.params):
-            self.params += _credentials()
+        if any(getattr(parameter, "hidden", False) for parameter in self.params):
+            self.params.append(_help_all())
 
     def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """What follows the command's name; what must be given is not put in braces."""
@@ -66,59 +66,77 @@ _DEFAULT: Final = re.compile(r"(?<=\[default: )\((.*?)\)(?=[;\]])")
 """A default in words, which typer puts into brackets of its own."""
 
 
+def _show_all(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        for parameter in ctx.command.params:
+            vars(parameter)["hidden"] = False
+        typer.echo(ctx.get_help())
+        ctx.exit()
+
+
+def _takes_help_all(
+    wanted: Annotated[
+        bool,
+        typer.Option(
+            "--help-all",
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show this page with all options, the rarer ones too.",
+        ),
+    ] = False,
+) -> None:
+    """Stands for every command that has rarer options."""
+
+
+def _help_all() -> Any:
+    """The option of `_takes_help_all`, as typer makes it."""
+    app = typer.Typer(add_completion=False)
+    app.command()(_takes_help_all)
+    return typer.main.get_command(app).params[0]
+
+
 def unused() -> None:
     """Stands for a command that this call does not name, so that its module is not imported."""
 
 
-_SERVER: Final = {"--server", "--connect"}
-"""Options that name a server."""
 TOKEN: Final = "ANIMALCAT_TOKEN"
 CA: Final = "ANIMALCAT_CA"
 """Environment variables from which every client takes what it shows to a server."""
+ANYWHERE: Final = ("--token", "--ca")
+"""Options of the whole command line, which may stand behind its commands too."""
 
 
-def _keep(variable: str) -> Callable[[str | None], None]:
+def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options of the whole command line with their values, and all other words."""
+    own, others, left = list[str](), list[str](), iter(words)
+    for word in left:
+        if word == "--":
+            return own, [*others, word, *left]
+        if word.partition("=")[0] not in ANYWHERE:
+            others.append(word)
+        else:
+            own += [word] if "=" in word else [word, *islice(left, 1)]
+    return own, others
+
+
+class WholeCommandLine(TyperGroup):
+    """All commands, whose common options may stand anywhere."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Read the common options first, wherever they stand."""
+        own, others = split_words(args)
+        return super().parse_args(ctx, [*own, *others])
+
+
+def keep_in(variable: str) -> Callable[[str | None], None]:
+    """A callback that keeps the value of an option in a variable of the environment."""
+
     def keep(value: str | None) -> None:
         if value is not None:
             os.environ[variable] = value
 
     return keep
-
-
-def _shown(
-    token: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TOKEN",
-            help="What proves to the server who you are, or @FILE to read it from a file, so that "
-            f"others on this machine do not see it; {TOKEN} says the same. A server of this "
-            "machine needs none as a rule.",
-            expose_value=False,
-            callback=_keep(TOKEN),
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    ca: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="How to know a server that speaks TLS: a file with its certificate, or the "
-            f"fingerprint sha256:... that it prints; {CA} says the same.",
-            expose_value=False,
-            callback=_keep(CA),
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-) -> None:
-    """Stands for every command that names a server."""
-
-
-@cache
-def _credentials() -> list[Any]:
-    """The options of `_shown`, as typer makes them."""
-    app = typer.Typer(add_completion=False)
-    app.command()(_shown)
-    return [p for p in typer.main.get_command(app).params if p.name in ("token", "ca")]
 
 
 SameAgent = Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, get_origin, get_type_hints
 
 import typer
@@ -25,6 +25,19 @@ _GROUPS: Final = {
     "running": RUNNING,
 }
 """Groups of options, in the order of the help."""
+IN_PYTHON: Final = frozenset(
+    {
+        *("about", "aim", "cool_down", "enough", "per_second", "played_before", "probes"),
+        *("max_seconds", "replace_voids", "sharpness", "stop", "target_width"),
+    }
+)
+"""What is chosen in Python and in campaign files alone."""
+OFTEN: Final = frozenset(
+    {
+        *("backend", "camera", "certify", "max_episodes", "pairs", "policy", "seed", "target_sd"),
+    }
+)
+"""What --help shows; the others are shown by --help-all."""
 _MOST: Final = 2**31
 """No greater bound is shown, since it bounds nothing that anybody asks for."""
 
@@ -33,7 +46,6 @@ def with_options(
     command: Callable[..., Any],
     kind: type,
     then: Callable[[Any], None] | None = None,
-    only: Collection[str] = (),
 ) -> Callable[..., None]:
     """A command with the options of a table instead of a parameter `options`.
 
@@ -41,7 +53,6 @@ def with_options(
         command: Takes `**options`: those of the table, None where one is not given.
         kind: `SessionOptions` or `CampaignOptions`.
         then: Is the command itself where `command` only makes what it works with.
-        only: Names of the options that it has; empty for all of the table.
     """
     hints = get_type_hints(command, include_extras=True)
     own = [
@@ -49,7 +60,7 @@ def with_options(
         for name, parameter in inspect.signature(command).parameters.items()
         if name != "options"
     ]
-    taken = [option for name, option in options_of(kind).items() if not only or name in only]
+    taken = [option for name, option in options_of(kind).items() if name not in IN_PYTHON]
     parameters = sorted([*own, *map(_parameter, taken)], key=_order)
 
     def call(**values: Any) -> None:
@@ -104,6 +115,7 @@ def _parameter(option: Option) -> inspect.Parameter:
         min=None if span is None or span.above else span.low,
         max=None if span is None or span.high >= _MOST else span.high,
         help=option.help,
+        hidden=option.name not in OFTEN,
         show_default=option.shown or False,
         rich_help_panel=_GROUPS[option.row.group],
     )
