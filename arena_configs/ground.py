@@ -277,7 +277,7 @@ class Ground:
         return cls(
             cell[gaps],
             height,
-            height - AGENT_RADIUS * np.sqrt(np.maximum(1.0 - scalars.square(lean[on]), 0.0)),
+            height - AGENT_RADIUS * np.sqrt(np.maximum(1.0 - np.square(lean[on]), 0.0)),
             ceiling[gaps],
             owner[on],
             lean[on],
