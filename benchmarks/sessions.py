@@ -387,7 +387,7 @@ def _point(task: Task, ready: _Ready, learner: Learner, episode: int) -> Point:
     score = float("nan")
     if len(ready.test):
         p = task.player.probability(episode + 1)[ready.test]
-        q = portable.dot(
+        q: Floats = portable.dot(
             ready.bank.evaluator.by_instance(posterior.particles, ready.asked, np.float64), weights
         )
         score = float(np.mean(p * (1.0 - p) + (p - q) ** 2))
