@@ -6,11 +6,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from animalcat.cli.episode.sources import Source, sources_of
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, UNREACHABLE, fail, status
 from animalcat.errors import AnimalcatError
 from animalcat.extending.doorways import entries
+
+if TYPE_CHECKING:
+    from animalcat.cli.episode.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Asked:
 
     def read(self) -> list[Source]:
         """Read the recordings that are meant."""
+        from animalcat.cli.episode.sources import sources_of  # with the server extra alone
+
         with status("reading recordings"):
             return list(sources_of(self.what, self.episode, self.server, self.data))
 
