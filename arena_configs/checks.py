@@ -140,7 +140,7 @@ def check_config(
             field = f"{path}.timeLimit"
             problems.append(Problem(file, None, field, "warning", "no-time-limit", message))
         if arena.merge_next_arena and build not in MERGING:
-            message = _unheeded("mergeNextArena", build, MERGING)
+            message = _say_what_is_ignored("mergeNextArena", build, MERGING)
             field = f"{path}.mergeNextArena"
             problems.append(Problem(file, None, field, "warning", "ignored-field", message))
     lost = [n for n, arena in config.arenas.items() if arena.merge_next_arena]
@@ -267,7 +267,7 @@ def _huge(arena: Arena) -> Iterator[_Finding]:
         yield field, "error", "too-large", message
 
 
-def _unheeded(name: str, build: Build, builds: tuple[Build, ...]) -> str:
+def _say_what_is_ignored(name: str, build: Build, builds: tuple[Build, ...]) -> str:
     known = f"builds {', '.join(builds)} heed it" if builds else "no build heeds it here"
     if len(builds) == 1:
         known = f"build {builds[0]} heeds it"
@@ -282,7 +282,7 @@ def _item(item: Item, field: str, build: Build) -> Iterator[_Finding]:
         return
     for heeded in unheeded(item, build):
         alias = Item.model_fields[heeded.field].alias or heeded.field
-        message = f"{_unheeded(alias, build, heeded.builds)} (on {name})"
+        message = f"{_say_what_is_ignored(alias, build, heeded.builds)} (on {name})"
         yield f"{field}.{alias}", "warning", "ignored-field", message
     beyond = [i for i, p in enumerate(item.positions) if p.x > ARENA_SIDE or p.z > ARENA_SIDE]
     if beyond:

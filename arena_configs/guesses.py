@@ -55,7 +55,7 @@ def broken_line(text: str, line: int, since: int | None, column: int) -> tuple[i
         (
             (number, f"a space is missing: write `{meant[:_SHOWN]}`")
             for number in range(first, line + 1)
-            if (meant := _spaced(lines[number - 1]))
+            if (meant := _add_space(lines[number - 1]))
         ),
         None,
     )
@@ -67,13 +67,13 @@ def _before(lines: list[str], line: int) -> int:
     for number in range(line - 1, 0, -1):
         content = lines[number - 1].strip()
         if content and not content.startswith("#"):
-            if not _spaced(lines[number - 1]):
+            if not _add_space(lines[number - 1]):
                 break
             first = number
     return first
 
 
-def _spaced(line: str) -> str:
+def _add_space(line: str) -> str:
     """A line with the space that it lacks; "" if it lacks none."""
     if match := _GLUED_DASH.match(line):
         return f"- {match[1]}"

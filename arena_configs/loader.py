@@ -311,7 +311,7 @@ class _Reader:
                 self._lifted[lifted.attribute] = self._value(value, lifted, where)
             return None
         names = [*fields, *(_OLD_FIELDS if model is Arena else ())]
-        hint = self._guess(lambda: _meant(names, written, value, before))
+        hint = self._guess(lambda: _suggest_key(names, written, value, before))
         message = f"no such field here, and Unity refuses the file{hint}"
         self._error(line, where[:_LONGEST_PATH], "unknown-field", message)
         return None
@@ -508,7 +508,7 @@ def _shown(zero: Any) -> str:
     return "zeros" if isinstance(zero, dict) else f"{zero:g}" if zero is not False else "false"
 
 
-def _meant(
+def _suggest_key(
     names: Sequence[str], written: str, value: Node, before: tuple[Node, Node] | None
 ) -> str:
     """What was probably meant by a key that is no field, as the rest of a sentence."""

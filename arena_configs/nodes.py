@@ -161,7 +161,7 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
                 anchors[event.anchor] = None
             stack.append(_OpenNode(_line(event), event.tag or "", event.anchor, mapping, []))
             continue
-        node = _finished(event, stack, anchors, name)
+        node = _finish_node(event, stack, anchors, name)
         if node is None:
             continue
         if isinstance(event, yaml.AliasEvent):
@@ -176,7 +176,7 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
     return root, None
 
 
-def _finished(
+def _finish_node(
     event: yaml.Event, stack: list[_OpenNode], anchors: dict[str, Node | None], name: str
 ) -> Node | None:
     """The node that an event completes, if any."""

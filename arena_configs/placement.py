@@ -275,7 +275,7 @@ class _Placer:
             box = _box(thing)
             blocker = self._blocker(thing, box)
             if blocker is None:
-                thing = self._painted(thing, f"items[{index}].colors[{copy}]")
+                thing = self._paint(thing, f"items[{index}].colors[{copy}]")
                 thing = self._with_symbol(thing, f"items[{index}].symbolNames[{copy}]")
                 self._objects.append(thing)
                 self._boxes.append(box)
@@ -290,7 +290,7 @@ class _Placer:
             reason = f"no free spot in {OBJECT_TRIES} tries"
         if self._order.leaves_in_corner and thing is not None:
             reason += ", so it stays in the arena's corner"
-            self._objects.append(_cornered(thing))
+            self._objects.append(_move_to_corner(thing))
         self._skipped.append(SkippedObject(kind.name, reason, source))
 
     def _standing(
@@ -316,7 +316,7 @@ class _Placer:
             source,
         )
 
-    def _painted(self, thing: PlacedObject, field: str) -> PlacedObject:
+    def _paint(self, thing: PlacedObject, field: str) -> PlacedObject:
         color = self._order.color(thing.kind, thing.item, field)
         if color is None:
             return thing
@@ -384,7 +384,7 @@ def _box(thing: PlacedObject) -> Solid:
     return Solid("box", first.center, half, first.yaw)
 
 
-def _cornered(thing: PlacedObject) -> PlacedObject:
+def _move_to_corner(thing: PlacedObject) -> PlacedObject:
     """An object where Unity leaves it that finds no free spot: where its prefab was made.
 
     That is at x = z = 0, not turned and in the size that was asked for (reference/animal-ai.md

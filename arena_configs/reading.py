@@ -78,7 +78,7 @@ def read_played(
     """
     name, loaded = _loaded(source)
     arena = source if isinstance(source, Arena) else merged(loaded.config)
-    return arena, _checked(name, loaded, build)
+    return arena, _episode_problems(name, loaded, build)
 
 
 def check_drawn(loaded: LoadedConfig, file: str, build: Build = NEWEST) -> tuple[Problem, ...]:
@@ -123,7 +123,7 @@ def _loaded(source: Arena | Path | str) -> tuple[str, LoadedConfig]:
     return str(source), load_config(Path(source))
 
 
-def _checked(name: str, loaded: LoadedConfig, build: Build) -> tuple[Problem, ...]:
+def _episode_problems(name: str, loaded: LoadedConfig, build: Build) -> tuple[Problem, ...]:
     """What is found in the arenas that are played, and that there are others."""
     arenas = loaded.config.arenas
     played = arena_numbers(loaded.config, min(arenas))

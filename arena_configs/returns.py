@@ -32,19 +32,19 @@ def max_return(first: Placement, *following: Placement) -> float:
         following: Those that it merges with.
     """
     best = _greatest(first)
-    before = _completed(first)
+    before = _most_by_completing(first)
     for placement in following:
         # Time costs what it does in the first arena, and what ends it may be what is left of it.
         here = replace(placement, time_limit=first.time_limit)
         if before is None:
             break
         best = max(best, before + (_greatest(here) if _rewarding(here) else 0.0))
-        gained = _completed(here)
+        gained = _most_by_completing(here)
         before = None if gained is None else before + gained
     return best
 
 
-def _completed(placement: Placement) -> float | None:
+def _most_by_completing(placement: Placement) -> float | None:
     """The most that an arena returns to whoever completes it; None if nobody can."""
     if grants(placement) or _rewarding(placement):
         return _greatest(placement)

@@ -660,7 +660,7 @@ class _Pull:
                 if self._seen(kept[k - 1], kept[k + 1]):
                     del kept[k]
                     changed = True
-        return self._raised(kept, self._eased(kept))
+        return self._add_heights(kept, self._eased(kept))
 
     def _farthest(self, k: int) -> int:
         if self._seen(k, self._end):
@@ -709,7 +709,7 @@ class _Pull:
             heights.append(Point(at_x, float(ground.height[place]), at_z))
         return heights
 
-    def _raised(self, kept: list[int], points: list[Point]) -> list[Point]:
+    def _add_heights(self, kept: list[int], points: list[Point]) -> list[Point]:
         """The way with points in between where it goes up or down."""
         bent = [points[0]]
         for k, (a, b) in zip(kept, itertools.pairwise(points), strict=False):
@@ -717,7 +717,7 @@ class _Pull:
             short = self._touch if last else 0.0
             if abs(a.y - b.y) >= _LEVEL and (walked := self._walk(self._places[k], a, b, short)):
                 end = b._replace(y=walked[-1].y) if last else b
-                bent += _bent([a, *walked[1:], end])[1:]
+                bent += _points_of_bends([a, *walked[1:], end])[1:]
             else:
                 bent.append(b)
         return bent
@@ -755,7 +755,7 @@ class _Pull:
         return points
 
 
-def _bent(points: list[Point]) -> list[Point]:
+def _points_of_bends(points: list[Point]) -> list[Point]:
     """The points of a straight way at which it changes its slope (Douglas and Peucker)."""
     a, b = points[0], points[-1]
     span = _flat(a, b)
@@ -765,7 +765,7 @@ def _bent(points: list[Point]) -> list[Point]:
     most = max(range(1, len(points) - 1), key=off.__getitem__)
     if off[most] < _BUMP:
         return [a, b]
-    return _bent(points[: most + 1])[:-1] + _bent(points[most:])
+    return _points_of_bends(points[: most + 1])[:-1] + _points_of_bends(points[most:])
 
 
 def _line(a: Point, b: Point, short: float, step: float = _SAMPLE) -> tuple[Any, Any]:

@@ -69,7 +69,7 @@ def whole_number(text: str) -> Scalar:
 def number(text: str) -> Scalar:
     """Read a finite number of single precision."""
     if not _DECIMAL.fullmatch(text.strip(_WHITE)):
-        return Scalar(None, f"expected a number, got `{text[:40]}`{_meant(text)}")
+        return Scalar(None, f"expected a number, got `{text[:40]}`{_suggest_number(text)}")
     value = float(text.replace("_", ""))
     if not abs(value) <= FLOAT_MAX:
         message = f"expected a number of single precision, and {text[:40]} is beyond all of them"
@@ -121,7 +121,7 @@ def _meant_whole(text: str) -> str:
     return f": write {int(value)}" if abs(value) <= INT_MAX else ""
 
 
-def _meant(text: str) -> str:
+def _suggest_number(text: str) -> str:
     """What was probably meant by a text that is no number."""
     if comma := _COMMA.fullmatch(text):
         thousands = f", or {comma[1]}{comma[2]} if the comma parts thousands"

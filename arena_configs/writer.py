@@ -127,11 +127,11 @@ def _scalar(value: Any) -> str:
 def _text(value: str) -> str:
     if value in KINDS or value in ALIASES:
         return value
-    escaped = "".join(_escaped(character) for character in value)
+    escaped = "".join(_escape(character) for character in value)
     return f'"{escaped}"'
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character in '"\\':
         return f"\\{character}"
     if character.isprintable() and character.isascii():

@@ -149,20 +149,20 @@ def _measured(axis: Axis, place: Place, runs: int) -> Iterator[tuple[str, Cost]]
         if axis.start is not None:
             yield START, _start(place)
     with _serving(place) as (address, server):
-        nothing = min(_spent(("--version",), place, server) for _ in range(RUNS)).cpu
+        nothing = min(_measure_cost(("--version",), place, server) for _ in range(RUNS)).cpu
         for number in range(runs):
             for one in axis.commands:
-                cost = _spent(_filled_in(one, place, address, number), place, server)
+                cost = _measure_cost(_fill_in(one, place, address, number), place, server)
                 yield one.name, Cost(max(0.0, cost.cpu - nothing), cost.peak)
 
 
-def _filled_in(command: Command, place: Place, address: str, run: int) -> list[str]:
+def _fill_in(command: Command, place: Place, address: str, run: int) -> list[str]:
     """Arguments of a command; a word of several words becomes several arguments."""
     words = {"address": address, "home": str(place.home), "run": str(run), **place.words}
     return [part for word in command.arguments for part in word.format_map(words).split()]
 
 
-def _spent(arguments: Sequence[str], place: Place, server: int) -> Cost:
+def _measure_cost(arguments: Sequence[str], place: Place, server: int) -> Cost:
     """Run a command in a child that has imported everything already; returns what it took."""
     _forget_peaks(server)
     before = _used(server)
@@ -199,7 +199,7 @@ def _command(arguments: Sequence[str], place: Place) -> int:
     return 0
 
 
-def _launched(place: Place) -> tuple[subprocess.Popen[str], str]:
+def _launch(place: Place) -> tuple[subprocess.Popen[str], str]:
     """Start a server on a place; returns its process and its address."""
     command = [sys.executable, "-P", "-m", "animalcat", "serve", "--json", "--port", "0"]
     with (place.home / "growth.log").open("w") as log:
@@ -220,7 +220,7 @@ def _launched(place: Place) -> tuple[subprocess.Popen[str], str]:
 @contextlib.contextmanager
 def _serving(place: Place) -> Generator[tuple[str, int]]:
     """Serve a place for the block; yields the address and the process id."""
-    process, address = _launched(place)
+    process, address = _launch(place)
     try:
         yield address, process.pid
     finally:
@@ -230,7 +230,7 @@ def _serving(place: Place) -> Generator[tuple[str, int]]:
 
 def _start(place: Place) -> Cost:
     """Start a server until it answers, and stop it."""
-    process, _ = _launched(place)
+    process, _ = _launch(place)
     process.send_signal(signal.SIGTERM)
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = 0

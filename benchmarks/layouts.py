@@ -111,7 +111,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     evaluator = Evaluator(layout)
     theta = LivePosterior(layout, 0).particles[::2]
     columns = evaluator.columns(instances(2000))
-    fills = _timed(lambda: evaluator.by_instance(theta, columns, np.float32), 5 * repeats)
+    fills = _time_calls(lambda: evaluator.by_instance(theta, columns, np.float32), 5 * repeats)
     rows.append(_row("P of 1,000 draws x 2,000 instances", fills, "ms"))
 
     start = time.perf_counter()
@@ -132,7 +132,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     return [*rows, *inference.rows(instances(69), quick)]
 
 
-def _timed(work: Callable[[], object], repeats: int) -> list[float]:
+def _time_calls(work: Callable[[], object], repeats: int) -> list[float]:
     taken: list[float] = []
     for _ in range(repeats):
         start = time.perf_counter()

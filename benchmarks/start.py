@@ -55,8 +55,8 @@ def _measured(works: Mapping[str, list[str]]) -> list[dict[str, Any]]:
         kept = {"NUMBA_CACHE_DIR": f"{folder}/numba", "XDG_CACHE_HOME": f"{folder}/cache"}
         environment = {**os.environ, **kept, "ANIMALCAT_HOME": f"{folder}/home"}
         for name, arguments in works.items():
-            cold, long = _spent(arguments, environment, Path(folder))
-            warm, short = _spent(arguments, environment, Path(folder))
+            cold, long = _measure_time(arguments, environment, Path(folder))
+            warm, short = _measure_time(arguments, environment, Path(folder))
             note = f"{long:.1f} s and {short:.1f} s of the clock"
             rows.append(
                 {"name": name, "cold": cold, "warm": warm, "unit": "s of CPU", "note": note}
@@ -64,7 +64,9 @@ def _measured(works: Mapping[str, list[str]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _spent(arguments: list[str], environment: dict[str, str], folder: Path) -> tuple[float, float]:
+def _measure_time(
+    arguments: list[str], environment: dict[str, str], folder: Path
+) -> tuple[float, float]:
     """CPU and wall-clock time of a Python process and of those that it starts."""
     before, start = getrusage(RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(

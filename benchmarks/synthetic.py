@@ -263,8 +263,8 @@ def synthetic_agents() -> list[SyntheticAgent]:
             # Even at a goal of 1.5, whose demand is 5 - 1.5 on [0, 6].
             truth={"visualAbility": 3.5 / 6},
         ),
-        _agent(12, "achilles heel", "0.95 to the right, 0.6 ahead, 0.3 left", _sided(+1)),
-        _agent(13, "achilles heel", "0.95 to the left, 0.6 ahead, 0.3 right", _sided(-1)),
+        _agent(12, "achilles heel", "0.95 to the right, 0.6 ahead, 0.3 left", _side_function(+1)),
+        _agent(13, "achilles heel", "0.95 to the left, 0.6 ahead, 0.3 right", _side_function(-1)),
         _agent(
             14,
             "achilles heel",
@@ -356,7 +356,7 @@ def _clumsy(instances: Instances) -> Floats:
     return np.where(_any(instances, "lavaPresence"), 0.5, p)
 
 
-def _sided(side: int) -> Callable[[Instances], Floats]:
+def _side_function(side: int) -> Callable[[Instances], Floats]:
     return lambda i: np.interp(side * i.column("rightLeftPosition"), [-1, 0, 1], [0.3, 0.6, 0.95])
 
 

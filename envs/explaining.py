@@ -41,15 +41,15 @@ def explanation(placed: Survey, played: PlayMeasurement) -> dict[str, Any]:
         "best_order": [],
     }
     if not isinstance(way, str):
-        told["way"] = [_rounded(point) for point in way.points]
+        told["way"] = [_round(point) for point in way.points]
         told["turns"] = [
-            {"at": _rounded(turn.at), "degrees": round(turn.degrees, 1)} for turn in way.turns()
+            {"at": _round(turn.at), "degrees": round(turn.degrees, 1)} for turn in way.turns()
         ]
         if survey.pushes:
             told["pushed"] = [_thing(thing) for thing in pushed(survey, way)]
         if (choice := survey.choice) is not None:
             told["choice"] = {
-                "at": _rounded(choice.at),
+                "at": _round(choice.at),
                 "metres": round(choice.metres, 2),
                 "ways": choice.ways,
                 "right": choice.right,
@@ -69,7 +69,7 @@ def _sentences(placed: Survey, played: PlayMeasurement) -> Iterator[str]:
         return
     side = bearing(survey.placement, goal)
     turned = f"{abs(side):.0f}° to the {'right' if side > 0 else 'left'}"
-    yield f"The goal is {_named(goal)}, {turned} of the agent's heading."
+    yield f"The goal is {_name_of(goal)}, {turned} of the agent's heading."
     if isinstance(way, str):
         yield f"There is no way to measure: {way}."
     else:
@@ -82,7 +82,7 @@ def _sentences(placed: Survey, played: PlayMeasurement) -> Iterator[str]:
             f"shows {look.framed:.0%}; its visual angle is {look.degrees:.1f}°."
         )
     if survey.occluders:
-        yield f"Hidden by: {', '.join(map(_named, survey.occluders))}."
+        yield f"Hidden by: {', '.join(map(_name_of, survey.occluders))}."
     if not isinstance(way, str):
         seen = _stretches(survey)
         ranges = ", ".join(f"{a:.1f} to {b:.1f} m" for a, b in seen)
@@ -90,7 +90,7 @@ def _sentences(placed: Survey, played: PlayMeasurement) -> Iterator[str]:
     order = survey.order
     if not isinstance(order, str) and len(survey.terrain.goals) > 1:
         yield (
-            f"Best order: {', '.join(map(_named, order.best))}; it returns "
+            f"Best order: {', '.join(map(_name_of, order.best))}; it returns "
             f"{order.best_return:.3g}, the nearest first {order.near_return:.3g}."
         )
 
@@ -118,7 +118,7 @@ def _of_way(survey: Survey) -> Iterator[str]:
         hand = "right" if turn.degrees > 0 else "left"
         yield f"It turns {abs(turn.degrees):.0f}° to the {hand} at {_place(turn.at)}."
     if survey.pushes:
-        names = ", ".join(map(_named, pushed(survey, way)))
+        names = ", ".join(map(_name_of, pushed(survey, way)))
         yield f"It leads through what has to be pushed aside: {names}."
     if (choice := survey.choice) is not None:
         yield (
@@ -154,10 +154,10 @@ def _stretches(survey: Survey) -> list[tuple[float, float]]:
 
 def _thing(thing: PlacedObject) -> dict[str, Any]:
     index, copy = thing.source
-    return {"name": thing.name, "item": index, "copy": copy, "at": _rounded(thing.position)}
+    return {"name": thing.name, "item": index, "copy": copy, "at": _round(thing.position)}
 
 
-def _named(thing: PlacedObject) -> str:
+def _name_of(thing: PlacedObject) -> str:
     return f"{thing.name} at ({thing.position.x:.4g}, {thing.position.z:.4g})"
 
 
@@ -166,5 +166,5 @@ def _place(point: Point) -> str:
     return f"({point.x:.4g}, {point.z:.4g}{high})"
 
 
-def _rounded(point: Point) -> list[float]:
+def _round(point: Point) -> list[float]:
     return [round(value, 3) for value in point]

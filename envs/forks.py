@@ -64,7 +64,7 @@ def serve_forks(connection: socket.socket, work: Work, warm: Callable[[bool, boo
                 if not body:
                     return
                 request = json.loads(body)
-                said, child = _forked(request, fds, (connection, *children), work, warm)
+                said, child = _fork_worker(request, fds, (connection, *children), work, warm)
                 for given in fds:
                     os.close(given)
                 if child >= 0:
@@ -87,7 +87,7 @@ def rename(name: str) -> None:
         Path("/proc/self/comm").write_text(name, "ascii")
 
 
-def _forked(
+def _fork_worker(
     request: dict[str, Any],
     fds: list[int],
     foreign: tuple[socket.socket | int, ...],

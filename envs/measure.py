@@ -408,11 +408,11 @@ def _known(survey: Survey, watched: GoalVisibility, which: int, lost: float) -> 
     shares = clear_shares(watched.scene, rows, eyes, [center], radius, enough=SEEN)
     if shares[-1] >= SEEN:
         there = begin + run_seconds(float(tree.metres[order[len(shares) - 1]]))
-        return _lit(survey, there)
+        return _first_light(survey, there)
     return "the hidden goal is not seen from anywhere that the agent can safely get to"
 
 
-def _lit(survey: Survey, time: float) -> float | str:
+def _first_light(survey: Survey, time: float) -> float | str:
     """The first time at which the light is on, from a time on, in seconds."""
     limit = survey.placement.time_limit
     end = limit * SECONDS_PER_UNIT if limit > 0 else math.inf

@@ -211,7 +211,7 @@ class WorkerClient:
         await self.open()
         request = {"arena": arena_yaml, "seed": seed, "places": places}
         body = json.dumps(request).encode()
-        (step,) = self._unpacked(await self._ask(MessageKind.LOAD, body))
+        (step,) = self._unpack(await self._ask(MessageKind.LOAD, body))
         return step
 
     async def step(self, actions: bytes) -> list[Step]:
@@ -227,7 +227,7 @@ class WorkerClient:
         """
         if not actions or max(actions) >= ACTIONS:
             raise ValueError(f"actions {list(actions)}: give at least one, each 0 to {ACTIONS - 1}")
-        return self._unpacked(await self._ask(MessageKind.STEP, actions))
+        return self._unpack(await self._ask(MessageKind.STEP, actions))
 
     def place_for(self, place: str) -> str:
         """Return `place`, since the worker is on this machine."""
@@ -339,7 +339,7 @@ class WorkerClient:
             raise WorkerFault(f"worker ({self.backend}): {message}", died_of)
         return Reply(answer, data)
 
-    def _unpacked(self, data: bytes) -> list[Step]:
+    def _unpack(self, data: bytes) -> list[Step]:
         try:
             return unpack_steps(data, self.spec)
         except ValueError as error:

@@ -24,12 +24,12 @@ PAINTED = ("Wall", "Ramp")
 
 def mirrored(item: Item) -> Item:
     """An item on the other side of the arena's middle, with its heading."""
-    return _moved(item, lambda x, z: (ARENA_SIDE - x, z), lambda yaw: -yaw % 360.0)
+    return _move_item(item, lambda x, z: (ARENA_SIDE - x, z), lambda yaw: -yaw % 360.0)
 
 
 def turned(item: Item) -> Item:
     """An item after the whole arena has made a quarter turn clockwise."""
-    return _moved(item, lambda x, z: (z, ARENA_SIDE - x), lambda yaw: (yaw + 90.0) % 360.0)
+    return _move_item(item, lambda x, z: (z, ARENA_SIDE - x), lambda yaw: (yaw + 90.0) % 360.0)
 
 
 def painted(item: Item) -> Item:
@@ -40,7 +40,7 @@ def painted(item: Item) -> Item:
     return item.model_copy(update={"colors": colours})
 
 
-def _moved(
+def _move_item(
     item: Item,
     place: Callable[[float, float], tuple[float, float]],
     head: Callable[[float], float],

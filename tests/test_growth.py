@@ -22,7 +22,7 @@ print(json.dumps(growth.grown(axis, (2, 4), True)))
 """
 
 
-def _grown(
+def _grow(
     spent: dict[int, list[float]], goal: float, most: tuple[int, float] | None = None
 ) -> dict[str, Any]:
     command = Command("something", ("something",), goal, most)
@@ -32,16 +32,16 @@ def _grown(
 
 
 def test_the_upper_bound_of_a_slope_is_that_of_the_worst_pair_of_runs() -> None:
-    row = _grown({10: [1.0, 1.0, 0.5], 100: [10.0, 9.0, 20.0]}, 1.05)
+    row = _grow({10: [1.0, 1.0, 0.5], 100: [10.0, 9.0, 20.0]}, 1.05)
     assert row["value"] == pytest.approx(1.0)
     assert row["high"] == pytest.approx(1.602, abs=1e-3)
     assert not row["met"]
 
 
 def test_what_costs_next_to_nothing_is_flat_and_a_limit_at_a_size_counts() -> None:
-    assert _grown({10: [0.001], 100: [0.05]}, 0.1)["met"]
-    assert _grown({10: [1.0], 100: [2.0]}, 1.05, (100, 2.5))["met"]
-    assert not _grown({10: [1.0], 100: [2.0]}, 1.05, (100, 1.5))["met"]
+    assert _grow({10: [0.001], 100: [0.05]}, 0.1)["met"]
+    assert _grow({10: [1.0], 100: [2.0]}, 1.05, (100, 2.5))["met"]
+    assert not _grow({10: [1.0], 100: [2.0]}, 1.05, (100, 1.5))["met"]
 
 
 @pytest.mark.slow

@@ -497,7 +497,7 @@ def _as_another_user(plan: dict[str, Any]) -> None:
             os._exit(0)
         os.waitpid(killer, 0)
 
-    _supervised(plan["parent"], plan["folder"], end_all, become)
+    _supervise(plan["parent"], plan["folder"], end_all, become)
 
 
 def _by_landlock(plan: dict[str, Any]) -> None:
@@ -508,10 +508,10 @@ def _by_landlock(plan: dict[str, Any]) -> None:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
 
-    _supervised(plan["parent"], plan["folder"], end_all, lambda: None)
+    _supervise(plan["parent"], plan["folder"], end_all, lambda: None)
 
 
-def _supervised(
+def _supervise(
     parent: int, folder: str, end_all: Callable[[], None], become: Callable[[], None]
 ) -> None:
     """Return in a child that has become another; this process ends all that it leaves behind."""

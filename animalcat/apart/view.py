@@ -93,7 +93,7 @@ class View:
         Returns:
             Its path without links; empty if it is not there.
         """
-        links, real = _followed(path)
+        links, real = _follow_links(path)
         if not os.path.exists(real):
             return ""
         self.mounts |= {at: Mount(at, "link", says) for at, says in links.items()}
@@ -273,7 +273,7 @@ def _above(path: str) -> list[str]:
     return ["/".join(parts[:end]) or "/" for end in range(len(parts) - 1, 0, -1)]
 
 
-def _followed(path: str) -> tuple[Mapping[str, str], str]:
+def _follow_links(path: str) -> tuple[Mapping[str, str], str]:
     """The links on the way to a path, and the path without them."""
     links: dict[str, str] = {}
     left, at = [part for part in os.path.abspath(path).split("/") if part][::-1], ""

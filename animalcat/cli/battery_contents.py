@@ -39,7 +39,7 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         written = (
-            _written(folder / "arenas", instance)
+            _write_instance(folder / "arenas", instance)
             for instance in told(client.instances(name, arenas=True), known, "writing arenas", tell)
         )
         battery = battery_of(known, written)
@@ -53,7 +53,7 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
     return len(battery.instances)
 
 
-def _written(folder: Path, instance: Instance) -> Instance:
+def _write_instance(folder: Path, instance: Instance) -> Instance:
     """Write the arena of an instance, and give the instance back."""
     if not instance.arena_yaml:  # its battery was made of a table of demands
         return instance

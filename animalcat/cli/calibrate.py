@@ -172,7 +172,7 @@ def calibrate(
         ):
             if given:
                 fail(f"{option} goes with --outcomes")
-    declared = _declared(determinism)
+    declared = _declared_shares(determinism)
     if name:
         _check_name(name)
     with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
@@ -208,7 +208,7 @@ def calibrate(
         who = f"{len(table.agents)} agent{'s' * (len(table.agents) != 1)}"
         tell(f"fitting {who} on {len(table.instances)} arenas", 0, 0)
         prior = declared or _learnt(repeats)
-        calibrated = _calibrated(chosen, table, called, seed, draws, prior, check=check)
+        calibrated = _calibrate(chosen, table, called, seed, draws, prior, check=check)
     path = output or data_folder(data) / CALIBRATIONS / f"{called}.yaml"
     _write(calibrated, path)
     evidence = {agent: evidence_of_agent(chosen, table, agent) for agent in table.agents}
@@ -230,7 +230,7 @@ def _battery(client: Client, battery: str, where: str) -> Battery:
     return received(client, find_battery(client, battery, where=where))
 
 
-def _declared(text: str) -> tuple[float, float] | None:
+def _declared_shares(text: str) -> tuple[float, float] | None:
     """The shares of --determinism; None if it was not given."""
     if not text:
         return None
@@ -254,7 +254,7 @@ def _learnt(repeats: Mapping[str, Repeats]) -> tuple[float, float] | None:
     return round(prior.random, 4), round(prior.deterministic, 4)
 
 
-def _calibrated(
+def _calibrate(
     layout: Layout,
     table: OutcomeTable,
     name: str,

@@ -364,7 +364,7 @@ def _play(
     for note in dict.fromkeys(process.note for process in processes.values() if process.note):
         typer.echo(f"note: {note}", err=True)
     try:
-        return _followed(client, name, processes)
+        return _wait_for_end(client, name, processes)
     except AnimalcatError as error:
         hint = f"{error}; when a server runs again, {_AGAIN}"
         fail(hint, UNREACHABLE if error.code == "UNAVAILABLE" else FAILED)
@@ -378,7 +378,7 @@ def _play(
             process.close()
 
 
-def _followed(client: Client, name: str, processes: Mapping[str, Running]) -> Campaign:
+def _wait_for_end(client: Client, name: str, processes: Mapping[str, Running]) -> Campaign:
     """The campaign once it is over; its progress is shown until then.
 
     An agent whose process ends before its session is over stops that session alone. The command

@@ -28,7 +28,7 @@ def campaign_json(client: Client, campaign: Campaign) -> dict[str, Any]:
         campaign: The campaign.
     """
     profiles = _profiles(client, campaign)
-    known = _compared(profiles)
+    known = _comparison_of(profiles)
     return {
         **campaign_row(campaign),
         "sessions": [session_row(session) for session in campaign.sessions],
@@ -47,7 +47,7 @@ def _profiles(client: Client, campaign: Campaign) -> dict[str, dict[str, Any]]:
     }
 
 
-def _compared(profiles: dict[str, dict[str, Any]]) -> Comparison | None:
+def _comparison_of(profiles: dict[str, dict[str, Any]]) -> Comparison | None:
     """The agents side by side; None where there are not two."""
     # To compare needs the server extra; to list does not.
     from animalcat.service.reporting.comparison import compare
@@ -85,7 +85,7 @@ def show_campaign(client: Client, campaign: Campaign, as_json: bool) -> None:
     for session in campaign.sessions:
         for change in session.identity.changes:
             typer.echo(f"warning: {session.spec.agent}: {change}")
-    if (known := _compared(profiles)) is not None:
+    if (known := _comparison_of(profiles)) is not None:
         show_comparison(known, as_json=False)
         return
     for agent, profile in profiles.items():

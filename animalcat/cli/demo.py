@@ -185,7 +185,7 @@ def command(
         with status("drawing the report"):
             files = {name: client.export_profile(session, form) for name, form in FILES.items()}
         with status("looking for the failure that told most"):
-            shown = _told_most(client, session)
+            shown = _most_telling_failure(client, session)
     print_profile(
         profile,
         f"{demo.agent}: {row['successes']} of {row['episodes']} episodes passed; {row['reason']}",
@@ -215,7 +215,7 @@ def _say(sentences: str) -> None:
     console().print(sentences, highlight=False)
 
 
-def _told_most(client: Client, session: Session) -> Shown | None:
+def _most_telling_failure(client: Client, session: Session) -> Shown | None:
     """The failure that what is known by now expects most where before it was not expected.
 
     That is what it taught, together with all that was played later. Of an agent that failed

@@ -192,7 +192,7 @@ def _status(client: Client) -> dict[str, Any]:
     services = {name: client.run(_health(client.aio, f"animalcat.v1.{name}")) for name in SERVICES}
     milliseconds = (time.perf_counter() - start) * 1000 / len(SERVICES)
     nothing = asdict(UNTOLD)
-    placed = client.run(_in_time(_placed(client.aio), nothing))
+    placed = client.run(_in_time(_show_place(client.aio), nothing))
     counted = {**_SILENT}
     if placed is not nothing:  # else it hangs, and another question would too
         counted = client.run(_in_time(_counted(client.aio), counted))
@@ -228,7 +228,7 @@ async def _counted(client: AsyncClient) -> dict[str, Any]:
     }
 
 
-async def _placed(client: AsyncClient) -> dict[str, Any]:
+async def _show_place(client: AsyncClient) -> dict[str, Any]:
     """Where its simulators and fits are, and how it is as a whole.
 
     A caller who may not know is told of the sessions that it may see and that are not over, and

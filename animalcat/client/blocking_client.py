@@ -136,7 +136,7 @@ class Client:
             connecting = self._reach()
             loop = PrivateLoop()
             try:
-                self._open = loop, loop.run(_connected(connecting))
+                self._open = loop, loop.run(_connect(connecting))
             except AnimalcatError as error:
                 loop.close()
                 raise shortened(error) from None
@@ -274,5 +274,5 @@ class Client:
     placement = _blocking(AsyncClient.placement)
 
 
-async def _connected(connecting: PendingConnection) -> AsyncClient:
+async def _connect(connecting: PendingConnection) -> AsyncClient:
     return await connecting

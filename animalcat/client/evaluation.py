@@ -207,9 +207,9 @@ async def _answer_stream(
 
     async def asked(call: Callable[[Any], Any], argument: Any) -> Any:
         if in_thread and not iscoroutinefunction(call):
-            answer = await asyncio.to_thread(_called, call, argument)
+            answer = await asyncio.to_thread(_call_agent, call, argument)
         else:
-            answer = _called(call, argument)
+            answer = _call_agent(call, argument)
         return await answer if isawaitable(answer) else answer
 
     async def answered(slot: int, seen: Observation) -> ReadAnswer:
@@ -283,7 +283,7 @@ def _one_a_slot(agent: AnyAgent, first: Agent | AsyncAgent, slots: int) -> list[
     return [first, *(_made(agent) for _ in range(slots - 1))]
 
 
-def _called(call: Callable[[Any], Any], argument: Any) -> Any:
+def _call_agent(call: Callable[[Any], Any], argument: Any) -> Any:
     """What a method of the agent gives; what a thread cannot raise becomes an error that it can."""
     try:
         return call(argument)

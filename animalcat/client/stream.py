@@ -267,7 +267,7 @@ class EvaluationStream:
             if failure and self._returning is not None:
                 with contextlib.suppress(TimeoutError, AnimalcatError, grpc.aio.AioRpcError):
                     async with asyncio.timeout(seconds):
-                        await self._returned()
+                        await self._wait_for_return()
             if self._lease_seconds or failure or dismissed:
                 await self._say_last(gateway_pb2.EvaluateRequest(leave=said), seconds)
         finally:
@@ -301,7 +301,7 @@ class EvaluationStream:
                 return direct, self._direct
             self._direct = None  # what comes next comes over the stream
         while True:
-            await self._returned()
+            await self._wait_for_return()
             call = self._call
             # gRPC ends a call whose read is cancelled, and who is interrupted may want to withdraw.
             try:
@@ -341,7 +341,7 @@ class EvaluationStream:
             self._returning = asyncio.ensure_future(self._return(error))
             self._returning.add_done_callback(lambda task: task.cancelled() or task.exception())
 
-    async def _returned(self) -> None:
+    async def _wait_for_return(self) -> None:
         """Wait until a connection that broke is made again."""
         if self._returning is not None:
             await asyncio.shield(self._returning)
@@ -384,7 +384,7 @@ class EvaluationStream:
     async def _send(
         self, slot: int, step: int, frames: Sequence[gateway_pb2.EvaluateRequest]
     ) -> None:
-        await self._returned()
+        await self._wait_for_return()
         self._answers[slot] = _LatestAnswer(step, frames, self._call)
         for frame in frames:
             await self._write(frame)

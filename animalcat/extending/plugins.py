@@ -122,7 +122,7 @@ def find(kind: Kind, name: str) -> Plugin | None:
         PluginError: Several packages have one of this name.
     """
     entry = _entry(kind, name)
-    return None if entry is None else _described(kind, entry)
+    return None if entry is None else _describe(kind, entry)
 
 
 def every(*kinds: Kind) -> list[Plugin]:
@@ -134,7 +134,7 @@ def every(*kinds: Kind) -> list[Plugin]:
         kinds: Those of these kinds alone; without any, of all.
     """
     return [
-        _described(kind, entry)
+        _describe(kind, entry)
         for kind in kinds or KINDS
         for entry in sorted(_entries(kind), key=lambda entry: (entry.name, _owner(entry).name))
     ]
@@ -189,7 +189,7 @@ def load(kind: Kind, name: str) -> Any:
     entry = _entry(kind, name)
     if entry is None:
         raise PluginError(f"there is no {kind} {name!r}; {_listed('plugins', names(kind))}")
-    plugin = _described(kind, entry)
+    plugin = _describe(kind, entry)
     check_allowed(plugin)
     known = _process.loaded.get((kind, name))
     if known is not None:
@@ -313,7 +313,7 @@ def _owner(entry: EntryPoint) -> Distribution:
     return entry.dist
 
 
-def _described(kind: Kind, entry: EntryPoint) -> Plugin:
+def _describe(kind: Kind, entry: EntryPoint) -> Plugin:
     owner = _owner(entry)
     return Plugin(kind, entry.name, owner.name, owner.version, digest(owner))
 

@@ -69,8 +69,8 @@ def read_agent(source: AgentSource, name: str | None, slots: int = 1) -> GivenAg
             made = source()
         except TypeError as error:
             raise AnimalcatError(
-                f"{_called(source)} cannot be made without arguments ({error}); give an object, "
-                f"{_called(source)}(...), or a function that makes one",
+                f"{_name_of(source)} cannot be made without arguments ({error}); give an object, "
+                f"{_name_of(source)}(...), or a function that makes one",
                 "INVALID_REQUEST",
             ) from None
     for method in ("reset", "act"):
@@ -78,7 +78,7 @@ def read_agent(source: AgentSource, name: str | None, slots: int = 1) -> GivenAg
             raise AnimalcatError(
                 f"agent {made!r:.80} has no method {method}: {_WANTED}", "INVALID_REQUEST"
             )
-    kind = _called(type(made))
+    kind = _name_of(type(made))
     return GivenAgent(name or kind, "", source if slots > 1 else made, fingerprint_of(made))
 
 
@@ -89,7 +89,7 @@ def _check(reference: str) -> None:
     check_reference(reference)
 
 
-def _called(thing: Any) -> str:
+def _name_of(thing: Any) -> str:
     return str(getattr(thing, "__name__", type(thing).__name__))
 
 

@@ -127,8 +127,8 @@ def read_policy(
     policy, said = cast("Any", source), {"repeat": str(repeat)}
     decide: _Model | _Function
     if callable(getattr(policy, "predict", None)):
-        spec = spec or _trained_on(policy, options)
-        sensors = _given_to(policy, sensors, given(SessionOptions, options, spec))
+        spec = spec or _observation_of_training(policy, options)
+        sensors = _sensors_of_model(policy, sensors, given(SessionOptions, options, spec))
         decide, known = _Model(policy, deterministic), _fingerprint(policy)
         said["deterministic"] = str(deterministic)
     elif callable(policy):
@@ -262,7 +262,7 @@ class _Chance:
             self._torch.set_rng_state(before)
 
 
-def _trained_on(model: Any, options: SessionOptions) -> ObservationSpec | None:
+def _observation_of_training(model: Any, options: SessionOptions) -> ObservationSpec | None:
     """What the model's own environment shows, or else what its spaces tell; None if neither."""
     if {"camera", "decision_period", "privileged"} & options.keys():
         return None
@@ -286,7 +286,7 @@ def _shapes(model: Any) -> Mapping[str, tuple[int, ...]]:
     return {"": space.shape or ()} if isinstance(space, spaces.Box) else {}
 
 
-def _given_to(
+def _sensors_of_model(
     model: Any, sensors: Sequence[str] | None, asked: Mapping[str, Any]
 ) -> tuple[str, ...] | None:
     """The sensors that a model was trained on.

@@ -52,7 +52,7 @@ class Map:
         x, _, z = map(float, step.observation.position)
         here = _pixel(x, z)
         self._path.append(here)
-        if state is not None and _moved(self._rows, state[1:]):
+        if state is not None and _has_moved(self._rows, state[1:]):
             self._rows = state[1:].copy()
             self._ground = _ground(of_state(self._rows, self._colour_of))
             if len(self._path) > 1:
@@ -87,7 +87,7 @@ def _box(points: list[tuple[float, float]], margin: int) -> tuple[int, int, int,
     return left, top, max(right, left + 1), max(bottom, top + 1)
 
 
-def _moved(before: State | None, now: State) -> bool:
+def _has_moved(before: State | None, now: State) -> bool:
     return (
         before is None or before.shape != now.shape or bool((np.abs(before - now) > _STILL).any())
     )

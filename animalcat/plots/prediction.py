@@ -78,7 +78,7 @@ def characteristic(
     chosen = _columns(layout, demands, "characteristic")
     drawn = panels(ax, "characteristic", len(chosen), 2, 3.4, 2.3)
     evaluator = Evaluator(layout)
-    draws, some = _thinned(fitted), data.features[_spread(len(outcomes), MOST_AVERAGED)]
+    draws, some = _thin_draws(fitted), data.features[_spread(len(outcomes), MOST_AVERAGED)]
     for panel, k in zip(drawn.axes, chosen, strict=True):
         feature = layout.features[k]
         values = data.features[:, k]
@@ -128,7 +128,7 @@ def main_demands(fitted: FitResult) -> list[str]:
     """
     data, _ = _played(fitted)
     layout = fitted.layout
-    evaluator, draws = Evaluator(layout), _thinned(fitted, 100)
+    evaluator, draws = Evaluator(layout), _thin_draws(fitted, 100)
     rows = data.features[:: max(1, len(data.features) // 100)]
     swing: dict[str, float] = {}
     for k, name in enumerate(layout.feature_names):
@@ -274,7 +274,7 @@ def _firsts(data: FitData) -> Floats:
     return data.outcomes.reshape(len(data.features), -1)[:, 0]
 
 
-def _thinned(fitted: FitResult, most: int = _DRAWS) -> Floats:
+def _thin_draws(fitted: FitResult, most: int = _DRAWS) -> Floats:
     """Draws at equal distances, at most about as many as asked for."""
     return fitted.flat_draws[:: max(1, len(fitted.flat_draws) // most)]
 

@@ -152,7 +152,7 @@ def read_results(source: Path | str | bytes) -> Results:
         },
     )
     columns = {
-        str(name): _held_once(values.values)
+        str(name): _share_equal_texts(values.values)
         for name, values in constant.data_vars.items()
         if values.dims == ("episode",)
     }
@@ -179,7 +179,7 @@ def received_results(client: Client, session: str | Session) -> Results:
         return read_results(path)
 
 
-def _held_once(values: Any) -> Any:
+def _share_equal_texts(values: Any) -> Any:
     """A column as it is; of texts, equal ones are one object, as most are those of all episodes."""
     if values.dtype.kind not in "OU":
         return values

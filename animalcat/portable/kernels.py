@@ -423,7 +423,7 @@ def product(a: npt.NDArray[Any], b: npt.NDArray[Any], out: npt.NDArray[Any]) -> 
 
 
 @intrinsic
-def _laid_over(typing_context: Any, a: Any, b: Any) -> Any:
+def _sum_of_lanes(typing_context: Any, a: Any, b: Any) -> Any:
     """Sum of products of two vectors, in lanes of 128 bytes that are folded at the end.
 
     The lanes are written out, so that registers of any width add up the same in the same order;
@@ -487,7 +487,7 @@ def _laid_over(typing_context: Any, a: Any, b: Any) -> Any:
 @njit(inline="always", error_model="numpy")
 def sum_of_products(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Any:
     """Sum of the products of two vectors of one type, whose numbers lie one after the other."""
-    total = _laid_over(a, b)  # pyright: ignore[reportCallIssue]
+    total = _sum_of_lanes(a, b)  # pyright: ignore[reportCallIssue]
     for j in range(len(a) - len(a) % (128 // a.itemsize), len(a)):
         total += a[j] * b[j]
     return total

@@ -34,7 +34,7 @@ def _series(coefficients: tuple[float, ...], x: float) -> float:
     return total
 
 
-def _reduced(x: float) -> tuple[int, float, float]:
+def _reduce_turn(x: float) -> tuple[int, float, float]:
     """Quarters of a turn that were taken off, and the rest in two parts, within pi / 4."""
     if abs(x) > _FAR:
         x = x - math.floor(x / math.tau) * math.tau
@@ -62,14 +62,14 @@ def _cosine(high: float, low: float) -> float:
 
 def sin(x: float) -> float:
     """Sine of an angle in radians."""
-    quarters, high, low = _reduced(x)
+    quarters, high, low = _reduce_turn(x)
     value = _cosine(high, low) if quarters & 1 else _sine(high, low)
     return -value if quarters & 2 else value
 
 
 def cos(x: float) -> float:
     """Cosine of an angle in radians."""
-    quarters, high, low = _reduced(x)
+    quarters, high, low = _reduce_turn(x)
     value = _sine(high, low) if quarters & 1 else _cosine(high, low)
     return -value if (quarters + 1) & 2 else value
 
@@ -176,5 +176,5 @@ def square(x: float) -> float:
     return x * x
 
 
-PARTS: Final = (_series, _reduced, _sine, _cosine, _arc)
+PARTS: Final = (_series, _reduce_turn, _sine, _cosine, _arc)
 """What the functions of angles call."""

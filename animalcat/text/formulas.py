@@ -216,11 +216,11 @@ class _Reader:
                     raise FormulaError(f"an exponent in {self.formula!r} is not a number")
                 return power(inner(left), exponent)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-                return self._applied(name, [inner(a) for a in arguments])
+                return self._apply(name, [inner(a) for a in arguments])
             case _ if self.deciding:
                 return self._decision(node, depth)
             case _:
-                raise self._misplaced(node)
+                raise self._misplaced_error(node)
 
     def _number(self, value: float) -> float:
         try:
@@ -254,7 +254,7 @@ class _Reader:
                 for k, (operator, other) in enumerate(zip(operators, others, strict=True), 1):
                     if isinstance(operator, ast.In | ast.NotIn):
                         if not isinstance(other, ast.Tuple | ast.List) or k < len(others):
-                            raise self._misplaced(other)
+                            raise self._misplaced_error(other)
                         found.append(_among(side, operator, map(inner, other.elts)))
                     else:
                         # Read once, though it may stand in two comparisons.
@@ -263,7 +263,7 @@ class _Reader:
                         side = right
                 return found[0] if len(found) == 1 else Call("all", tuple(found))
             case _:
-                raise self._misplaced(node)
+                raise self._misplaced_error(node)
 
     def _compared(
         self, left: Expression, operator: ast.cmpop, right: Expression, other: ast.expr
@@ -282,9 +282,9 @@ class _Reader:
             case ast.NotEq():
                 return Call("not", (Call("equal", (left, right)),))
             case _:
-                raise self._misplaced(other)
+                raise self._misplaced_error(other)
 
-    def _applied(self, name: str, arguments: list[Expression]) -> Expression:
+    def _apply(self, name: str, arguments: list[Expression]) -> Expression:
         match name, arguments:
             case "exp" | "log", [x]:
                 return Call(name, (x,))
@@ -314,7 +314,7 @@ class _Reader:
             f"{self.grammar}"
         )
 
-    def _misplaced(self, node: ast.expr) -> FormulaError:
+    def _misplaced_error(self, node: ast.expr) -> FormulaError:
         part = ast.unparse(node)
         return FormulaError(f"{part!r} has no place in a formula; it may hold {self.grammar}")
 

@@ -58,7 +58,7 @@ def table_html(
         *(f"<tr>{row(cells, 'td')}</tr>" for cells in rows[:MOST]),
         "</tbody>" + foot * bool(below),
     ]
-    return _scoped("table", "".join(parts), _TABLE)
+    return _scope_of("table", "".join(parts), _TABLE)
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
@@ -82,7 +82,7 @@ def figure_html(picture: str) -> str:
     Args:
         picture: An element: a map's SVG, or an image of `plots.style.embedded`.
     """
-    return _scoped("div", picture, _FIGURE)
+    return _scope_of("div", picture, _FIGURE)
 
 
 def stacked_html(*parts: str) -> str:
@@ -95,7 +95,7 @@ def line_html(text: str) -> str:
     return f'<p style="margin:.3em 0;color:inherit">{escape(text)}</p>'
 
 
-def _scoped(tag: str, content: str, style: str) -> str:
+def _scope_of(tag: str, content: str, style: str) -> str:
     name = f"animalcat-{hashlib.sha256(content.encode()).hexdigest()[:10]}"
     return f"<{tag} class={name}><style>{style.format(f'{tag}.{name}')}</style>{content}</{tag}>"
 

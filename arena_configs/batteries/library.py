@@ -33,13 +33,13 @@ class RecipeFiles(NamedTuple):
         return read_recipe(self.text, self.file, self.families)
 
 
-def _shipped() -> tuple[str, ...]:
+def _shipped_names() -> tuple[str, ...]:
     folder = files("animalcat.arena_configs").joinpath("batteries")
     names = (Path(file.name) for file in folder.iterdir())
     return tuple(sorted(path.stem for path in names if path.suffix == ".yaml"))
 
 
-RECIPES: Final = _shipped()
+RECIPES: Final = _shipped_names()
 """Names of the recipes that come with the project, one for each file."""
 
 

@@ -163,7 +163,7 @@ class _RecipeReader:
         family = self._family(own["family"])
         name = self._name(own["name"], f"{path}.name") if "name" in own else family.name
         if "paradigms" in own:
-            family = self._stratified(family, own["paradigms"])
+            family = self._family_of_paradigms(family, own["paradigms"])
         if "with" in own:
             family = self._given(family, own["with"])
         if "variants" in own:
@@ -251,7 +251,7 @@ class _RecipeReader:
             raise own["part"].place.error(message, "unknown-name")
         return written
 
-    def _stratified(self, family: Family, key: Key) -> Family:
+    def _family_of_paradigms(self, family: Family, key: Key) -> Family:
         """The family with the paradigms alone that an entry asks for."""
         asked = self._parts.texts(key.node, key.place.path)
         known = [paradigm.name for paradigm in family.paradigms]

@@ -235,7 +235,9 @@ class _ArenaBuilder:
         if name is None:
             raise place.error(f"Animal-AI has no object `{values['name']}`", "unknown-object")
         values["name"] = name
-        spots = [_moved(position, frame, place) for position in values.get("positions", ())]
+        spots = [
+            _move_parameters(position, frame, place) for position in values.get("positions", ())
+        ]
         values["positions"] = spots
         if "rewardSpawnPos" in values:
             values["rewardSpawnPos"] = _spawned(values["rewardSpawnPos"], frame, place)
@@ -321,10 +323,12 @@ def _copies(repeat: Repeat | None, scope: Scope) -> Iterator[Scope]:
         yield {**scope, **more}
 
 
-def _moved(position: Mapping[str, float], frame: _Frame, place: Place) -> dict[str, float]:
+def _move_parameters(
+    position: Mapping[str, float], frame: _Frame, place: Place
+) -> dict[str, float]:
     dx, dz = rotate(position["x"], position["z"], frame.turn)
     x, y, z = frame.x + dx, frame.y + position["y"], frame.z + dz
-    moved = {"x": _rounded(x), "y": _rounded(y), "z": _rounded(z)}
+    moved = {"x": _round(x), "y": _round(y), "z": _round(z)}
     if not (0.0 <= moved["x"] <= ARENA_SIDE and 0.0 <= moved["z"] <= ARENA_SIDE):
         raise UnfitError(f"{place.path} stands outside the arena, at ({x:.4g}, {z:.4g})")
     if moved["y"] < 0.0:
@@ -334,13 +338,15 @@ def _moved(position: Mapping[str, float], frame: _Frame, place: Place) -> dict[s
 
 def _spawned(spot: dict[str, float], frame: _Frame, place: Place) -> dict[str, float]:
     """Where a button's food is: anywhere if all is 0; outside of groups negative is random."""
-    return spot if frame == _FLOOR or not any(spot.values()) else _moved(spot, frame, place)
+    return (
+        spot if frame == _FLOOR or not any(spot.values()) else _move_parameters(spot, frame, place)
+    )
 
 
 def _angle(degrees: float) -> float:
-    return _rounded(_rounded(degrees) % 360.0) % 360.0
+    return _round(_round(degrees) % 360.0) % 360.0
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     """Round to a millimetre or a thousandth of a degree, so that files are easy to read."""
     return round(value, 3) + 0.0

@@ -175,12 +175,12 @@ def claim_errors(
         if wrong:
             yield told(name, wrong)
         if control is not None and instance.control_of in measured:
-            yield from _unpaired(
+            yield from _reasons_of_no_pair(
                 name, control, measured[instance.control_of], features.values, played
             )
 
 
-def _unpaired(
+def _reasons_of_no_pair(
     name: str,
     control: Control,
     before: Mapping[str, float],

@@ -307,7 +307,7 @@ def _variant(
     part: Part,
 ) -> FamilyInstance:
     variants = family.variants
-    values = _varied(family, draw, rng, given)
+    values = _draw_variants(family, draw, rng, given)
     flipped = variants.mirror and number % 2 == 1
     quarters = (number // (2 if variants.mirror else 1)) % 4 if variants.turns else 0
     built = build_arena(family, scope_of(family, draw.paradigm, values), seed=draw.seed)
@@ -317,7 +317,7 @@ def _variant(
     )
 
 
-def _varied(
+def _draw_variants(
     family: Family, draw: Draw, rng: np.random.Generator, given: Mapping[str, Value]
 ) -> dict[str, Value]:
     """The values of a draw with the parameters of its variants drawn anew.

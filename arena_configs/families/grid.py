@@ -43,7 +43,7 @@ def demand_grid(family: Family, paradigm: Paradigm, asked: Sequence[str]) -> lis
     aims = aims_at(family, paradigm, dict.fromkeys(asked, 0.0))
     found: dict[tuple[float, ...], dict[str, float]] = {}
     flips = (False, True) if family.variants.mirror else (False,)
-    for number, values in enumerate(_combined(family, paradigm, aims.values)):
+    for number, values in enumerate(_combine(family, paradigm, aims.values)):
         if number == MOST:
             return []
         if not _has_room(family, paradigm, values, aims.values):
@@ -55,7 +55,7 @@ def demand_grid(family: Family, paradigm: Paradigm, asked: Sequence[str]) -> lis
     return [*found.values()]
 
 
-def _combined(
+def _combine(
     family: Family, paradigm: Paradigm, demands: Mapping[str, float]
 ) -> Iterator[dict[str, Value]]:
     """Values of the parameters that are demands, from least to greatest, and of what hangs on them.
@@ -63,14 +63,14 @@ def _combined(
     Others are in the middle; those that no claim and no constraint names are left out.
     """
     ranges = family.ranges_of(paradigm)
-    needed = _needed(family, paradigm, demands)
+    needed = _names_needed(family, paradigm, demands)
 
     def rest(scope: dict[str, Value], names: Sequence[str]) -> Iterator[dict[str, Value]]:
         for k, name in enumerate(names):
             try:
                 if name in demands:
                     for value in ranges[name].spread(scope):
-                        yield from rest({**scope, name: _rounded(value)}, names[k + 1 :])
+                        yield from rest({**scope, name: _round(value)}, names[k + 1 :])
                     return
                 scope[name] = ranges[name].value(0.5, scope)
             except EmptyRangeError:
@@ -81,7 +81,7 @@ def _combined(
     yield from rest(words(family, paradigm), order)
 
 
-def _needed(family: Family, paradigm: Paradigm, demands: Iterable[str]) -> set[str]:
+def _names_needed(family: Family, paradigm: Paradigm, demands: Iterable[str]) -> set[str]:
     """Names on which demands, claims and constraints depend."""
     claims = family.claims_of(paradigm)
     formulas = [*family.constraints]
@@ -97,7 +97,7 @@ def _needed(family: Family, paradigm: Paradigm, demands: Iterable[str]) -> set[s
     return found
 
 
-def _rounded(value: Value) -> Value:
+def _round(value: Value) -> Value:
     return value if isinstance(value, str) else round(value, 6)
 
 

@@ -13,13 +13,13 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.extending import plugins
 
 
-def _shipped() -> tuple[str, ...]:
+def _shipped_names() -> tuple[str, ...]:
     folder = files("animalcat.arena_configs").joinpath("families")
     names = (Path(file.name) for file in folder.iterdir())
     return tuple(sorted(path.stem for path in names if path.suffix == ".yaml"))
 
 
-FAMILIES: Final = _shipped()
+FAMILIES: Final = _shipped_names()
 """Names of the families that come with the project, one for each file."""
 
 

@@ -125,7 +125,7 @@ class PartReader:
             expression = parse_formula(written, deciding=True)
         except FormulaError as error:
             raise place.error(str(error), "bad-formula") from None
-        if _unfolded(expression) > _LARGEST:
+        if _count_parts(expression) > _LARGEST:
             message = (
                 f"`{written[:80]}` is nested too deeply; make a derived value of what is inside of "
                 "some abs(...) or comparison"
@@ -217,7 +217,7 @@ class PartReader:
         return Categorical(tuple(options), tuple(weights))
 
 
-def _unfolded(expression: Expression, known: dict[int, int] | None = None) -> int:
+def _count_parts(expression: Expression, known: dict[int, int] | None = None) -> int:
     """The number of parts of a formula, counting what is in it twice each time.
 
     Args:
@@ -228,7 +228,7 @@ def _unfolded(expression: Expression, known: dict[int, int] | None = None) -> in
         return 1
     known = {} if known is None else known
     if id(expression) not in known:
-        parts = sum(_unfolded(argument, known) for argument in expression.arguments)
+        parts = sum(_count_parts(argument, known) for argument in expression.arguments)
         known[id(expression)] = 1 + parts
     return known[id(expression)]
 

@@ -95,7 +95,7 @@ class _FamilyReader(ArenaReader):
         ranges = {**parameters, **{key: Constant(formula) for key, formula in derived.items()}}
         paradigms = self._paradigms(keys, ranges)
         for paradigm in paradigms:
-            self._unvaried(variants, {**ranges, **paradigm.parameters})
+            self._refuse_varied(variants, {**ranges, **paradigm.parameters})
         arena = self._arena(keys["arena"])
         return Family(
             name=name,
@@ -190,7 +190,7 @@ class _FamilyReader(ArenaReader):
         )
         return Variants(mirror, turns, each, tuple(ranges)), ranges
 
-    def _unvaried(self, variants: Variants, ranges: Mapping[str, Range]) -> None:
+    def _refuse_varied(self, variants: Variants, ranges: Mapping[str, Range]) -> None:
         """Refuse parameters that depend on what differs between variants of one draw."""
         for name, drawn_from in ranges.items():
             for formula in drawn_from.formulas:

@@ -60,7 +60,7 @@ class Formula:
 
     def __post_init__(self) -> None:
         """Prepare the formula, since most are worked out thousands of times."""
-        object.__setattr__(self, "_run", _prepared(self.expression))
+        object.__setattr__(self, "_run", _prepare(self.expression))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what it was made from."""
@@ -93,7 +93,7 @@ class Formula:
         return self.number(scope) != 0.0
 
 
-def _prepared(expression: Expression) -> _Run:
+def _prepare(expression: Expression) -> _Run:
     """Return a function from a value for every name to the value of an expression.
 
     The function raises FormulaError if it reckons with a word, ArithmeticError if it divides by 0
@@ -103,12 +103,12 @@ def _prepared(expression: Expression) -> _Run:
         case str(name):
             return itemgetter(name)
         case Call("choose", (test, then, otherwise)):
-            is_so, if_so, if_not = _number(test), _prepared(then), _prepared(otherwise)
+            is_so, if_so, if_not = _number(test), _prepare(then), _prepare(otherwise)
             return lambda scope: if_so(scope) if is_so(scope) != 0.0 else if_not(scope)
         case Call("pick", (index, *options)):
-            return _pick(_number(index), [_prepared(one) for one in options])
+            return _pick(_number(index), [_prepare(one) for one in options])
         case Call("equal", (left, right)):
-            one, other = _prepared(left), _prepared(right)
+            one, other = _prepare(left), _prepare(right)
             return lambda scope: float(_equal(one(scope), other(scope)))
         case Call("all", parts):
             tests = [_number(part) for part in parts]
@@ -146,7 +146,7 @@ def _number(expression: Expression) -> _Reckon:
     """Return a function from a value for every name to the number that an expression is."""
     if isinstance(expression, float | int):
         return lambda scope: expression
-    run = _prepared(expression)
+    run = _prepare(expression)
 
     def reckon(scope: Scope) -> float:
         value = run(scope)

@@ -223,7 +223,7 @@ class _Search:
                 first = self._first()  # none of the others is for the part, or could be built
                 drawn += len(first)
             fresh = len(measured) < starts and bool(first)
-            candidate = first.pop(0) if fresh else self._proposed(measured, best, width)
+            candidate = first.pop(0) if fresh else self._propose_change(measured, best, width)
             if candidate is None:
                 break
             try:
@@ -342,7 +342,7 @@ class _Search:
         exact = max(offs) <= 1.0 or self.enough(features)
         return _MeasuredCandidate(candidate, instance, features, loss, exact)
 
-    def _proposed(
+    def _propose_change(
         self, measured: Sequence[_MeasuredCandidate], best: _MeasuredCandidate | None, width: float
     ) -> _Candidate | None:
         """The change of the best instance from which most is hoped for."""
@@ -362,7 +362,7 @@ class _Search:
             if draw is not None:
                 options.append(self._candidate(draw, before.flipped))
         models = self._models(measured, best)
-        options.sort(key=lambda one: self._hoped(one, best, models))
+        options.sort(key=lambda one: self._expected_loss(one, best, models))
         return next(filter(self._is_for_part, options), None)
 
     def _is_for_part(self, candidate: _Candidate) -> bool:
@@ -396,7 +396,7 @@ class _Search:
             slopes[name] = portable.solve(gram, product((x * near[:, None]).T, y))
         return slopes
 
-    def _hoped(
+    def _expected_loss(
         self, option: _Candidate, best: _MeasuredCandidate, models: Mapping[str, Floats]
     ) -> float:
         """The loss that is expected of a change of the best instance."""

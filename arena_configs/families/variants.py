@@ -42,7 +42,7 @@ def mirrored(arena: Arena) -> Arena:
     Args:
         arena: An arena with every position and rotation explicit.
     """
-    return arena.model_copy(update={"items": tuple(map(_mirrored, arena.items))})
+    return arena.model_copy(update={"items": tuple(map(_mirror_item, arena.items))})
 
 
 def turned(arena: Arena, quarters: int) -> Arena:
@@ -68,7 +68,7 @@ def shifted(arena: Arena, degrees: float, dx: float, dz: float) -> Arena:
         dz: Metres by which it is shifted along z.
     """
     return arena.model_copy(
-        update={"items": tuple(_shifted(item, degrees, dx, dz) for item in arena.items)}
+        update={"items": tuple(_shift_item(item, degrees, dx, dz) for item in arena.items)}
     )
 
 
@@ -106,22 +106,22 @@ def colours(arena: Arena) -> list[RGB]:
     return [*dict.fromkeys(colors)]
 
 
-def _shifted(item: Item, degrees: float, dx: float, dz: float) -> Item:
+def _shift_item(item: Item, degrees: float, dx: float, dz: float) -> Item:
     def move(at: Vector3) -> Vector3:
         if at.x < 0.0 or at.z < 0.0:
             # A turn leaves no axis along which it is known, so it is random along both.
             return at.model_copy(update={"x": -1.0, "z": -1.0})
         x, z = shifted_point(at.x, at.z, degrees, dx, dz)
-        return at.model_copy(update={"x": _rounded(x), "z": _rounded(z)})
+        return at.model_copy(update={"x": _round(x), "z": _round(z)})
 
     def change(other: Item) -> Item:
-        return _shifted(other, degrees, dx, dz)
+        return _shift_item(other, degrees, dx, dz)
 
     changes = {"rotations": _yaws(item, lambda angle: angle + degrees)}
-    return _moved(item, move, change, changes)
+    return _move_item(item, move, change, changes)
 
 
-def _mirrored(item: Item) -> Item:
+def _mirror_item(item: Item) -> Item:
     name = canonical_name(item.name) or item.name
     # An object whose front is on its x axis, and a block and its mirror image, are half a turn off.
     base = 180.0 if name in _FACING_X or name in _SWAPPED else 0.0
@@ -134,7 +134,7 @@ def _mirrored(item: Item) -> Item:
         "rotations": _yaws(item, lambda angle: base - angle),
         "symbol_names": tuple(map(_mirrored_symbol, item.symbol_names)),
     }
-    return _moved(item, move, _mirrored, changes)
+    return _move_item(item, move, _mirror_item, changes)
 
 
 def _turned(item: Item) -> Item:
@@ -142,10 +142,12 @@ def _turned(item: Item) -> Item:
         return at.model_copy(update={"x": at.z, "z": _opposite(at.x)})
 
     changes = {"rotations": _yaws(item, lambda angle: angle + 90.0)}
-    return _moved(item, move, _turned, changes)
+    return _move_item(item, move, _turned, changes)
 
 
-def _moved(item: Item, move: Move, change: Callable[[Item], Item], changes: dict[str, Any]) -> Item:
+def _move_item(
+    item: Item, move: Move, change: Callable[[Item], Item], changes: dict[str, Any]
+) -> Item:
     spot = item.reward_spawn_pos
     if spot is not None and (spot.x, spot.y, spot.z) != (0.0, 0.0, 0.0):  # zeros mean anywhere
         spot = move(spot)
@@ -182,15 +184,13 @@ def _mirrored_symbol(symbol: str) -> str:
 
 def _opposite(along: float) -> float:
     """The same place along an axis seen from the other end; random stays random."""
-    return along if along < 0.0 else _rounded(ARENA_SIDE - along)
+    return along if along < 0.0 else _round(ARENA_SIDE - along)
 
 
 def _yaws(item: Item, turn: Callable[[float], float]) -> tuple[float, ...]:
     """An item's rotations turned; random ones stay random."""
-    return tuple(
-        angle if angle < 0.0 else _rounded(turn(angle) % 360.0) for angle in item.rotations
-    )
+    return tuple(angle if angle < 0.0 else _round(turn(angle) % 360.0) for angle in item.rotations)
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     return round(value, 3) + 0.0

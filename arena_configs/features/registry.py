@@ -54,9 +54,9 @@ def measure_features(
     survey = placement if isinstance(placement, Survey) else Survey(placement)
     end = at_rest or survey
     given = played or {}
-    return _sorted(
+    return _sort_features(
         {
-            name: _rounded(given.get(name, NOT_PLAYED), 3)
+            name: _round(given.get(name, NOT_PLAYED), 3)
             if feature.measure is None
             else _read(feature, end if feature.group == "way" else survey)
             for name, feature in FEATURES.items()
@@ -71,10 +71,10 @@ def read_features(survey: Survey, names: Iterable[str]) -> MeasuredFeatures:
         survey: The placed arena.
         names: Their names.
     """
-    return _sorted({name: _read(FEATURES[name], survey) for name in names})
+    return _sort_features({name: _read(FEATURES[name], survey) for name in names})
 
 
-def _sorted(readings: Mapping[str, Reading]) -> MeasuredFeatures:
+def _sort_features(readings: Mapping[str, Reading]) -> MeasuredFeatures:
     return MeasuredFeatures(
         {name: value for name, value in readings.items() if not isinstance(value, str)},
         {name: why for name, why in readings.items() if isinstance(why, str)},
@@ -87,9 +87,9 @@ def _read(feature: FeatureDefinition, survey: Survey) -> Reading:
         reading = feature.measure(survey)
     except TooMuchError as error:
         return str(error)
-    return reading if feature.group == "arena" else _rounded(reading, 6)
+    return reading if feature.group == "arena" else _round(reading, 6)
 
 
-def _rounded(reading: Reading, digits: int) -> Reading:
+def _round(reading: Reading, digits: int) -> Reading:
     """A reading without the digits in which processors differ: batteries go by their content."""
     return reading if isinstance(reading, str) else float(round(reading, digits)) + 0.0

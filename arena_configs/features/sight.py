@@ -49,7 +49,7 @@ def _at_start(reading: Callable[[Look], float]) -> Callable[[Survey], Reading]:
     return read
 
 
-def _framed(survey: Survey) -> Reading:
+def _frame_reading(survey: Survey) -> Reading:
     if survey.start_look is None:
         return "no reward"
     if dark_at(survey, 0.0) is not None:
@@ -125,7 +125,7 @@ SIGHT: Final = (
         "",
         "share of the goal's disc that the camera shows at the start: nothing hides it, the "
         "heading is right and the light is on",
-        _framed,
+        _frame_reading,
         high=1.0,
     ),
     _row(

@@ -42,7 +42,7 @@ def _first_bearing(survey: Survey, way: Route) -> float:
     return (heading(*legs[0]) - survey.placement.agent.yaw + 180.0) % 360.0 - 180.0
 
 
-def _needed(of: Callable[[Terrain], Mask]) -> Callable[[Survey], Reading]:
+def _feature_of_need(of: Callable[[Terrain], Mask]) -> Callable[[Survey], Reading]:
     """Make a feature function that tells whether there is no way without places of some sort."""
 
     def read(survey: Survey, way: Route) -> float:
@@ -57,7 +57,7 @@ def _needed(of: Callable[[Terrain], Mask]) -> Callable[[Survey], Reading]:
     return of_way(read)
 
 
-def _climbed(survey: Survey, way: Route) -> float:
+def _climb_of(survey: Survey, way: Route) -> float:
     """Metres that the way goes up."""
     if not way.places:
         return 0.0
@@ -273,7 +273,7 @@ WAY: Final = (
         "rampNeeded",
         "",
         "1: every safe way to a reward goes over a ramp",
-        _needed(lambda terrain: terrain.ground.ramp),
+        _feature_of_need(lambda terrain: terrain.ground.ramp),
         high=1.0,
     ),
     _row(
@@ -281,17 +281,17 @@ WAY: Final = (
         "",
         "1: every safe way to a reward goes over something flat that is higher than a step of "
         "0.25 m, if only where it starts",
-        _needed(lambda terrain: terrain.ground.platform),
+        _feature_of_need(lambda terrain: terrain.ground.platform),
         high=1.0,
     ),
     _row(
         "tunnelNeeded",
         "",
         "1: every safe way to a reward goes through a tunnel",
-        _needed(lambda terrain: terrain.ground.tunnel),
+        _feature_of_need(lambda terrain: terrain.ground.tunnel),
         high=1.0,
     ),
-    _row("wayClimb", "m", "how far above its start the way rises", of_way(_climbed)),
+    _row("wayClimb", "m", "how far above its start the way rises", of_way(_climb_of)),
     _row(
         "drops",
         "",

@@ -154,7 +154,7 @@ def python() -> Pages:
             if type(found).__name__ == "module":
                 continue
             kind = "class" if isinstance(found, type) else "function" if callable(found) else "data"
-            text.append(_documented(kind, found, module, name))
+            text.append(_document(kind, found, module, name))
         pages[f"python/{module}"] = "".join(text)
     rows = ([f"[{module}]({module}.md)", cell(about)] for module, about in MODULES.items())
     pages["python/index"] = (
@@ -168,7 +168,7 @@ def python() -> Pages:
     return pages
 
 
-def _documented(kind: str, found: Any, module: str, name: str) -> str:
+def _document(kind: str, found: Any, module: str, name: str) -> str:
     """What autodoc is to write of one name."""
     if kind == "data":
         return f"## {name}\n\n```text\n{found!r}\n```\n\n"

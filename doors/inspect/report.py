@@ -38,7 +38,7 @@ def rate_of(session: Session) -> dict[str, Any]:
     rate = learner.battery_rate.to_dict(size)
     if isinstance(session.plan.layout.outcome, Bernoulli) or not learner.n:
         return rate
-    mean, low, high = _predicted(learner, _shares(session))
+    mean, low, high = _predict_mean(learner, _shares(session))
     text = (
         f"Mean score on the {len(session.plan.items)} of {size} samples that the layout covers: "
         f"{mean:.0%} ({SHARE:.0%}: {low:.0%} to {high:.0%}). The interval is of the layout's "
@@ -68,7 +68,7 @@ def _shares(session: Session) -> dict[str, list[float]]:
     return shares
 
 
-def _predicted(
+def _predict_mean(
     learner: Learner, known: Mapping[str, Sequence[float]]
 ) -> tuple[float, float, float]:
     """Mean score over all samples with its interval, by what is predicted of the rest."""
@@ -120,7 +120,7 @@ def profile_of(
         "misfit": learner.misfit,
         "alarm": learner.alarm,
         "retest": learner.retest,
-        "saved": _saved(session),
+        "saved": _savings(session),
     }
     labels = [f"layout contradicted: it does not describe this model {learner.misfit}"]
     profile = {
@@ -198,7 +198,7 @@ def voids_of(session: Session) -> dict[str, Any]:
     return {**said, "count": why.total(), "why": dict(why)}
 
 
-def _saved(session: Session) -> dict[str, Any]:
+def _savings(session: Session) -> dict[str, Any]:
     """What was not run, beside running every sample once, and what that would have used."""
     runs, size = session.all_runs(session.choices), session.plan.size
     samples = len({choice.instance for choice in session.choices})

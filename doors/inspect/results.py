@@ -90,7 +90,7 @@ def export(path: str | os.PathLike[str], form: str) -> bytes:
         raise LogError(f"a log of inspect_ai is exported as {', '.join(FORMS)}, not as {form!r}")
     log, session = read_session(path)
     if form == "json":
-        profile = _profile(log, session, _fitted(session))
+        profile = _profile(log, session, _fit(session))
         return (json.dumps(profile, indent=2, ensure_ascii=False) + "\n").encode()
     if form in ("netcdf", "draws"):
         with TemporaryDirectory(prefix="animalcat-") as folder:
@@ -141,7 +141,7 @@ def _profile(log: Log, session: Session, fitted: FitResult | None = None) -> dic
     return profile_of(session, str(of.model), str(of.task), log.path.name, fitted)
 
 
-def _fitted(session: Session) -> FitResult:
+def _fit(session: Session) -> FitResult:
     data, plan = session.final.data(), session.plan
     fitted = fit(
         FitRequest(plan.layout, data.features, data.outcomes, plan.seed, weights=data.weights)
@@ -152,7 +152,7 @@ def _fitted(session: Session) -> FitResult:
 
 def _posterior(folder: Path, log: Log, session: Session, *, pointwise: bool) -> Path:
     """Write the posterior by NUTS as netCDF, with what was played and the profile."""
-    fitted, place = _fitted(session), folder / "posterior.nc"
+    fitted, place = _fit(session), folder / "posterior.nc"
     rows = [  # a void has weight 0 in the data, and its row is to stand beside it
         {**row, "outcome": row["outcome"].replace("void", "failure")}
         for row in _outcomes(log, session)

@@ -185,11 +185,11 @@ async def inlined(sample: Sample) -> Sample:
     messages = [message.model_copy() for message in sample.input]
     for message in messages:
         if not isinstance(message.content, str):
-            message.content = [await _inlined(part) for part in message.content]
+            message.content = [await _inline_part(part) for part in message.content]
     return sample.model_copy(update={"input": messages})
 
 
-async def _inlined(part: Any) -> Any:
+async def _inline_part(part: Any) -> Any:
     """A part of a message: an image has its place as `image`, a sound as `audio`, and so on."""
     place = getattr(part, part.type, None)
     if part.type not in ("image", "audio", "video", "document") or not isinstance(place, str):

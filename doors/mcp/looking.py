@@ -72,7 +72,7 @@ def operator_server(client: Client) -> MCPServer[Any]:
 
         Without a battery that of the session is meant. The table of all arenas is left out.
         """
-        return await asked(partial(_predicted, client, session, battery, top))
+        return await asked(partial(_prediction_of, client, session, battery, top))
 
     return server
 
@@ -102,7 +102,7 @@ def _episodes(client: Client, session: str, most: int) -> list[dict[str, Any]]:
     return told
 
 
-def _predicted(client: Client, session: str, battery: str, top: int) -> dict[str, Any]:
+def _prediction_of(client: Client, session: str, battery: str, top: int) -> dict[str, Any]:
     # They load arrays and plots, which nobody needs who only lists sessions.
     from animalcat.lab.forecast import forecast_report
     from animalcat.lab.received import received

@@ -141,7 +141,7 @@ class _Play:
                 kind = "unparseable"
                 talk.mishear(str(error))
             self._episodes.note(Note(called, answer=kind))
-            return self._carried_out(talk)
+            return self._carry_out(talk)
 
     @property
     def _open(self) -> Conversation:
@@ -149,7 +149,7 @@ class _Play:
             raise ToolError(NOT_BEGUN)
         return self._talk
 
-    def _carried_out(self, talk: Conversation) -> Result:
+    def _carry_out(self, talk: Conversation) -> Result:
         """Do what was said, until it is the client's turn or the trial is over."""
         opening = self._episodes.opening
         assert opening is not None  # a conversation is held while an episode is open

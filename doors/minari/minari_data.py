@@ -89,7 +89,7 @@ def save_minari(recordings: Sequence[Recording], dataset: str, folder: Path) -> 
                 id=number,
                 seed=recording.header.seed % 2**63,
                 options=_about(recording),
-                observations=_stacked(observed),
+                observations=_stack(observed),
                 actions=[np.int64(step.action) for step in steps],
                 rewards=[float(step.reward) for step in steps],
                 terminations=[
@@ -174,7 +174,7 @@ def _observations(recording: Recording, spec: ObservationSpec) -> Iterator[Obser
         yield step.observation
 
 
-def _stacked(observed: Sequence[GymObservation]) -> Any:
+def _stack(observed: Sequence[GymObservation]) -> Any:
     """Observations of an episode as Minari wants them: a list, or a dict of lists."""
     first = observed[0]
     if not isinstance(first, dict):

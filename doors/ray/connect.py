@@ -133,7 +133,7 @@ def attach(address: str) -> Any:
     Raises:
         ClusterError: The cluster cannot be used.
     """
-    ray = _imported()
+    ray = _import_ray()
     if address.startswith("ray://"):
         raise ClusterError(
             f"{address}: the server has to run on a node of the cluster, so that no call goes "
@@ -185,7 +185,7 @@ def check_room(nodes: list[dict[str, Any]], cpus: float, memory: int, fit_memory
     )
 
 
-def _imported() -> Any:
+def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of the server
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:

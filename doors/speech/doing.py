@@ -64,13 +64,13 @@ class Doing:
                 actions = b"" if action is None else bytes([action])
             case Turn(degrees):
                 way = TURN_RIGHT if degrees > 0 else TURN_LEFT
-                actions = self._repeated(way, self._decisions(abs(degrees) / DEGREES))
+                actions = self._repeat(way, self._decisions(abs(degrees) / DEGREES))
             case Wait(seconds):
                 # Waiting takes a decision at least, so that no answer costs nothing.
                 most = max(1, self._decisions(seconds / PHYSICS_STEP))
-                actions = self._repeated(NOTHING, most)
+                actions = self._repeat(NOTHING, most)
             case Press(action=pressed, decisions=decisions):
-                actions = self._repeated(pressed, decisions)
+                actions = self._repeat(pressed, decisions)
         self._taken += len(actions)
         return actions
 
@@ -89,7 +89,7 @@ class Doing:
             case Press():
                 return f"You did it for {self._taken} of {self.deed.decisions} frames."
 
-    def _repeated(self, action: int, decisions: int) -> bytes:
+    def _repeat(self, action: int, decisions: int) -> bytes:
         return bytes([action]) * min(decisions - self._taken, MAX_ACTIONS)
 
     def _decisions(self, physics_steps: float) -> int:
@@ -111,8 +111,8 @@ class Doing:
             left = abs(metres) - covered
             ahead, faster = self._moved(speed, _THRUST)
             # Whichever ends nearer: to brake now, or after one more decision.
-            further = abs(left - ahead - self._braked(faster))
-            self._braking = abs(left - self._braked(speed)) <= further
+            further = abs(left - ahead - self._braking_way(faster))
+            self._braking = abs(left - self._braking_way(speed)) <= further
         if not self._braking and not self._blocked:
             return FORWARD if sign > 0 else BACKWARD
         done = (standing and self._taken > 0) or self._stuck > 2 * _BLOCKED
@@ -126,7 +126,7 @@ class Doing:
             way += speed * PHYSICS_STEP
         return way, speed
 
-    def _braked(self, speed: float) -> float:
+    def _braking_way(self, speed: float) -> float:
         """Way until the agent stands."""
         way = 0.0
         while abs(speed) > _STILL:

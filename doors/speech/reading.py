@@ -193,7 +193,7 @@ def _script(text: str) -> Said:
             raise UnreadableError(f"{_cut(text[place:])} is no command. {_EXAMPLES['script']}")
         name = command[1]
         if name == "Think":
-            thought, place = _thought(text, command.end())
+            thought, place = _read_thought(text, command.end())
             thoughts.append(thought)
         else:
             number = _NUMBER.match(text, command.end())
@@ -208,7 +208,7 @@ def _script(text: str) -> Said:
     return Said(tuple(deeds), " ".join(thoughts)[:MOST_THOUGHT])
 
 
-def _thought(text: str, place: int) -> tuple[str, int]:
+def _read_thought(text: str, place: int) -> tuple[str, int]:
     """A thought, and where it ends; `place` is where its quotation mark should be."""
     mark = text[place : place + 1]
     if mark not in _QUOTES:

@@ -87,7 +87,7 @@ def understood(output: ModelOutput, tongue: Tongue) -> Understood:
         return Understood("refusal", why="The answer was held back.", text=text)
     try:
         if tongue.form == "tools":
-            return Understood("read", _called(calls, tongue), text=text)
+            return Understood("read", _deeds_of_calls(calls, tongue), text=text)
         return Understood("read", read(message.text, tongue).deeds, text=text)
     except UnreadableError as error:
         if reason in _CUT:
@@ -196,14 +196,14 @@ class ModelAgent:
 
         for pause in self._pauses:
             try:
-                return await self._generated()
+                return await self._generate()
             except LimitExceededError:
                 raise
             except Exception:  # noqa: BLE001  whatever the provider raises
                 self._notes.append(_FAILED)
                 await asyncio.sleep(pause)
         try:
-            return await self._generated()
+            return await self._generate()
         except LimitExceededError:
             raise
         except Exception as error:
@@ -212,7 +212,7 @@ class ModelAgent:
                 f"the provider of {self._model} failed {times} times: {error}"
             ) from error
 
-    async def _generated(self) -> ModelOutput:
+    async def _generate(self) -> ModelOutput:
         """Ask once; what a provider tells as an error is raised as one."""
         given = tools() if self._tongue.form == "tools" else []
         output = await self._model.generate(list(self.messages), tools=given)
@@ -221,7 +221,7 @@ class ModelAgent:
         return output
 
 
-def _called(calls: Sequence[Any], tongue: Tongue) -> tuple[Deed, ...]:
+def _deeds_of_calls(calls: Sequence[Any], tongue: Tongue) -> tuple[Deed, ...]:
     """The deeds that calls of tools ask for; looking alone is none."""
     if not calls:
         raise UnreadableError(_NO_TOOL)

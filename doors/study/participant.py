@@ -451,10 +451,10 @@ def _practised(study: Study, now: Participant) -> Participant:
     assert practice is not None  # the stage is not reached without
     if practice.met(now.practised):
         return _forward(study, now, Stage.PLAY)
-    return now if len(now.practised) < practice.most else _unpractised(study, now)
+    return now if len(now.practised) < practice.most else _go_on_unpractised(study, now)
 
 
-def _unpractised(study: Study, now: Participant) -> Participant:
+def _go_on_unpractised(study: Study, now: Participant) -> Participant:
     """Go on without the criterion, or not."""
     if study.practice is None or study.practice.otherwise == "go on":
         return _forward(study, now, Stage.PLAY)
@@ -465,7 +465,7 @@ def _unpractised(study: Study, now: Participant) -> Participant:
 def _(event: SessionOver, study: Study, now: Participant) -> Participant:
     if event.part == "practice":
         _at(now, Stage.PRACTICE)
-        return _unpractised(study, now)  # no arena is left to practise on
+        return _go_on_unpractised(study, now)  # no arena is left to practise on
     _at(now, Stage.PLAY, Stage.BREAK)
     return _forward(study, now, Stage.DEBRIEF)
 

@@ -78,7 +78,7 @@ def playing(site: Site) -> Part:
     stages = set[Stage]()
 
     async def show(request: Request) -> Response:
-        battery, instance = _named(request)
+        battery, instance = _names_of(request)
         await _arena(site, request, battery, instance)
         at = f"/batteries/{battery}/arenas/{instance}/play"
         back = f"/batteries/{battery}"
@@ -89,7 +89,7 @@ def playing(site: Site) -> Part:
         if caller is None or not caller.runs or len(stages) >= MOST_GAMES:
             await socket.close(1008)
             return
-        battery, instance = _named(socket)
+        battery, instance = _names_of(socket)
         assert site.served is not None, "it is a server's"
         text = await _arena(site, socket, battery, instance)
         session = person_session(instance, datetime.now(UTC))
@@ -141,7 +141,7 @@ async def _play(socket: WebSocket, stage: Stage) -> None:
         await socket.close(1011)
 
 
-def _named(request: Request | WebSocket) -> tuple[str, str]:
+def _names_of(request: Request | WebSocket) -> tuple[str, str]:
     return str(request.path_params["battery"]), str(request.path_params["instance"])
 
 

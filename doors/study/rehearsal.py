@@ -255,10 +255,10 @@ def _reading(text: str) -> float:
 
 def told(found: Mapping[str, Sequence[Rehearsed]]) -> dict[str, Any]:
     """Return what a rehearsal found, as JSON values."""
-    return {name: _summed(went) for name, went in found.items()}
+    return {name: _sum_up(went) for name, went in found.items()}
 
 
-def _summed(went: Sequence[Rehearsed]) -> dict[str, Any]:
+def _sum_up(went: Sequence[Rehearsed]) -> dict[str, Any]:
     done = [one for one in went if one.end == "done"]
     ends = Counter(one.end for one in went)
     rounds = sum(one.rounds for one in went)

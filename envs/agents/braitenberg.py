@@ -119,11 +119,11 @@ class BraitenbergAgent:
             same or self._goal is None or near.distance < 0.7 * self._goal.distance
         ):
             self._goal = near
-        if self._goal is not None and self._goal.age > 0 and self._given_up(self._goal, rays[0]):
+        if self._goal is not None and self._goal.age > 0 and self._gives_up(self._goal, rays[0]):
             self._goal = None
             self._scan = self._full_turn()
 
-    def _given_up(self, goal: _Goal, ahead: Ray) -> bool:
+    def _gives_up(self, goal: _Goal, ahead: Ray) -> bool:
         """Whether a goal that is not seen now is no longer where it was, or was lost long ago."""
         looked_past = abs(goal.bearing) < 3.0 and ahead.distance > goal.distance + 1.0
         return looked_past or goal.distance < 0.5 or goal.age > 150

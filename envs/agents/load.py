@@ -112,13 +112,13 @@ def make_agent(read: Reference) -> Agent:
         try:
             return read.door.make()
         except (AnimalcatError, ValueError) as error:
-            raise AgentLoadError(f"agent '{_called(read)}': {error}") from error
+            raise AgentLoadError(f"agent '{_name_of(read)}': {error}") from error
     agent = BUILTIN[read.name]() if read.builtin else _foreign(read)
     if not read.limits:
         return agent
     if not read.builtin and iscoroutinefunction(agent.act):
         raise AgentLoadError(
-            f"agent {_called(read)}: its `act` is a coroutine, and limits need one that "
+            f"agent {_name_of(read)}: its `act` is a coroutine, and limits need one that "
             "is not: leave the limits out, or wrap what it awaits"
         )
     if read.builtin in _SETTINGS:
@@ -223,15 +223,15 @@ def _no_class(path: Path, name: str, classes: Iterable[str]) -> AgentLoadError:
 def _foreign(read: Reference) -> Agent:
     """The agent of a file or of a plugin."""
     if read.in_file:
-        return _made(_called(read), read.name, _from_file(Path(read.where), read.name))
+        return _made(_name_of(read), read.name, _from_file(Path(read.where), read.name))
     try:
         thing = plugins.load("agent", read.plugin)
     except plugins.PluginError as error:
-        raise AgentLoadError(f"agent {_called(read)}: {error}") from error
-    return _made(_called(read), getattr(thing, "__name__", read.name), thing)
+        raise AgentLoadError(f"agent {_name_of(read)}: {error}") from error
+    return _made(_name_of(read), getattr(thing, "__name__", read.name), thing)
 
 
-def _called(read: Reference) -> str:
+def _name_of(read: Reference) -> str:
     return f"{read.where}:{read.name}"
 
 

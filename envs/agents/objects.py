@@ -79,12 +79,12 @@ def fingerprint_of(agent: object) -> AgentFingerprint:
 def fingerprint_now(agent: object) -> AgentFingerprint:
     """The fingerprint of an agent as it is at this moment, also of one that was asked before."""
     try:
-        return _described(agent)
+        return _fingerprint_of(agent)
     except _UnreadableError:
         return in_memory(agent)
 
 
-def _described(agent: object) -> AgentFingerprint:
+def _fingerprint_of(agent: object) -> AgentFingerprint:
     reader = _Reader()
     of_kind = isinstance(agent, type | types.FunctionType)
     kind: Any = agent if of_kind else type(agent)
@@ -123,7 +123,7 @@ class _Reader:
         self._read.add(id(thing))
         self._keep.append(thing)
         module = thing.__name__ if isinstance(thing, types.ModuleType) else _module_of(thing)
-        if _installed(module):
+        if _is_installed(module):
             self._package(module)
         elif isinstance(thing, types.ModuleType):
             self._module(thing)
@@ -320,7 +320,7 @@ def _roots() -> tuple[Path, ...]:
     return tuple(Path(paths[name]).resolve() for name in ("stdlib", "platstdlib", "purelib"))
 
 
-def _installed(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     """Whether a module is Python's, of a package, or built in."""
     found = sys.modules.get(module)
     if found is None or found.__name__ == "__main__":

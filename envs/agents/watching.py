@@ -124,7 +124,9 @@ class Watch:
         paths = {*self._sources(), *(_mapped_files() - self._mapped)}
         for path in sorted(paths):
             self._digest(path)
-        files = {_named(Path(path), self._home): digest for path, digest in self._digests.items()}
+        files = {
+            _name_of_path(Path(path), self._home): digest for path, digest in self._digests.items()
+        }
         ours = bool(read.builtin or read.limits or self._inherits())
         return AgentFingerprint(
             "computed",
@@ -283,7 +285,7 @@ _watching: Final[list[Watch]] = []
 _kinds: Final[WeakKeyDictionary[type[Any], int]] = WeakKeyDictionary()
 
 
-def _named(path: Path, home: Path | None) -> str:
+def _name_of_path(path: Path, home: Path | None) -> str:
     """A file's path from the agent's folder where it is near, else the whole path."""
     if home is not None:
         steps = os.path.relpath(path, home).split(os.sep)

@@ -131,7 +131,7 @@ def over_box(
     dx = axes[0, 0] * aim_x + axes[2, 0] * aim_z
     dy = axes[0, 1] * aim_x + axes[2, 1] * aim_z
     dz = axes[0, 2] * aim_x + axes[2, 2] * aim_z
-    t = _to_raised(lx, ly, lz, dx, dy, dz, hx, hy + radius, hz)
+    t = _distance_to_box(lx, ly, lz, dx, dy, dz, hx, hy + radius, hz)
     if _BEHIND <= t <= nearest:
         nearest, hit = max(t, _ZERO), True
     return float(nearest) if hit else inf
@@ -160,7 +160,7 @@ def _overlaps(
 
 
 @njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
-def _to_raised(
+def _distance_to_box(
     ox: np.float32,
     oy: np.float32,
     oz: np.float32,

@@ -110,7 +110,7 @@ class UnityEnvironment:
             UnityFault: The build failed, or loaded another arena.
         """
         self._witness.load(arena, seed)
-        fixed = _fixed(arena, seed)
+        fixed = _fix_values(arena, seed)
         if self._kept and fixed.random_seed == 0:
             # Only the start of a process takes a seed; this one is set once all is placed.
             fixed = fixed.model_copy(update={"random_seed": seed % (_SEEDS - 1) + 1})
@@ -127,7 +127,7 @@ class UnityEnvironment:
         except Mismatch as mismatch:
             raise self._fault(mismatch) from mismatch
         self._open, self._owed = True, seen.reward
-        return Step(Phase.FIRST, 0.0, None, self._asked_for(observation))
+        return Step(Phase.FIRST, 0.0, None, self._observation_asked_for(observation))
 
     def step(self, action: int) -> Step:
         """Take one decision.
@@ -151,14 +151,14 @@ class UnityEnvironment:
         harmed_before, self._harmed = self._harmed, seen.reward < -self._decay * (1 + _FLOAT32)
         if seen.over:
             ended_by = _ended_by(observation.health, self._harmed or harmed_before)
-            return Step(Phase.LAST, reward, ended_by, self._asked_for(observation))
+            return Step(Phase.LAST, reward, ended_by, self._observation_asked_for(observation))
         if self._settings.verify:
             try:
                 self._witness.check_step(action, seen.reward)
             except Mismatch as mismatch:
                 raise self._fault(mismatch) from mismatch
         self._open = True
-        return Step(Phase.MID, reward, None, self._asked_for(observation))
+        return Step(Phase.MID, reward, None, self._observation_asked_for(observation))
 
     def close(self) -> None:
         """End the player and its builds; it may be called twice."""
@@ -219,7 +219,7 @@ class UnityEnvironment:
             camera=seen.camera,
         )
 
-    def _asked_for(self, observation: Observation) -> Observation:
+    def _observation_asked_for(self, observation: Observation) -> Observation:
         return observation if self._spec.rays else observation._replace(rays=None)
 
 
@@ -248,7 +248,7 @@ def _ended_by(health: float, harmed: bool) -> EndedBy:
     return EndedBy.DEATH if harmed else EndedBy.TIME_LIMIT
 
 
-def _fixed(arena: Arena, seed: int) -> Arena:
+def _fix_values(arena: Arena, seed: int) -> Arena:
     """Make every value explicit in an arena and in those that it merges with."""
     return of_parts(
         [

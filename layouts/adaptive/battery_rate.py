@@ -225,7 +225,7 @@ class RateBettor:
         success, failure = _factors(p, q, count, int(place[drawn]), rest, unknown)
         even = int(count.sum()) == self.size - before
         even = even and bool(np.ptp(q) <= _EVENLY * q.max())
-        return Wager(before, _rounded(failure), _rounded(success), even, self.planned)
+        return Wager(before, _round_all(failure), _round_all(success), even, self.planned)
 
     def _each(self, predicted: Floats) -> Floats:
         """What each predictor says, (predictors, instances)."""
@@ -374,12 +374,12 @@ def _tilts(p: Floats, q: Floats, count: Floats, wanted: Floats) -> Floats:
     sizes = _TILTS / count.sum()
     tilts = np.concatenate([-sizes[:0:-1], sizes])
     sums = sums_of(tilts)
-    least = _interpolated(wanted, sums, tilts)
+    least = _interpolate(wanted, sums, tilts)
     tilts, sums = np.concatenate([tilts, least]), np.concatenate([sums, sums_of(least)])
-    return _interpolated(wanted, sums, tilts)
+    return _interpolate(wanted, sums, tilts)
 
 
-def _interpolated(wanted: Floats, sums: Floats, tilts: Floats) -> Floats:
+def _interpolate(wanted: Floats, sums: Floats, tilts: Floats) -> Floats:
     order = np.argsort(sums, kind="stable")
     return np.interp(wanted, sums[order], tilts[order])
 
@@ -413,5 +413,5 @@ def _distinct(pairs: Floats) -> tuple[Floats, Ints, Floats]:
     return np.stack([rows.real, rows.imag]), np.ravel(place), count.astype(np.float64)
 
 
-def _rounded(logs: Floats) -> tuple[float, ...]:
+def _round_all(logs: Floats) -> tuple[float, ...]:
     return tuple((np.floor(np.maximum(logs, _LEAST) * _DIGITS) / _DIGITS).tolist())

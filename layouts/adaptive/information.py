@@ -130,7 +130,7 @@ class GainEstimator:
                 theta[:, i] = node.noiseless
         ability = posterior.particles[:, list(self.bank.layout.capabilities)]
         (gains,) = self._judge(theta, ability, [posterior.weights], self._looks[0], None)
-        return _expanded(gains, self.bank.place)
+        return _expand(gains, self.bank.place)
 
     def information(self, posterior: LivePosterior, about: Sequence[int]) -> Floats:
         """Compute the expected information about some capabilities, summed, in nats.
@@ -146,8 +146,8 @@ class GainEstimator:
             (instances,).
         """
         layout = self.bank.layout
-        thin = _thinned(posterior.particles, PARTICLES)
-        weights = _thinned(posterior.weights, PARTICLES)
+        thin = _thin(posterior.particles, PARTICLES)
+        weights = _thin(posterior.weights, PARTICLES)
         weights = weights / weights.sum()
         masks = [m for k in about for m in _bins(thin[:, layout.capabilities[k]], weights)]
         shares = np.array([portable.dot(weights, m) for m in masks])
@@ -201,14 +201,14 @@ class GainEstimator:
         futures = self._futures(theta, weights, pending, seed) if pending else [(1.0, weights)]
         first = self._marginal(theta, ability, futures, looks[0], None)
         if len(looks) == 1:
-            return _expanded(first, bank.place)
+            return _expand(first, bank.place)
         rows = _promising(first.total, bank, _SECOND_LOOK)
         second = self._marginal(theta, ability, futures, looks[1], rows)
         total = np.minimum(first.total, second.total.min())
         drops, predicted = first.drops.copy("K"), first.predicted.copy()
         total[rows], drops[rows], predicted[rows] = second.total, second.drops, second.predicted
         whole = ExpectedGains(drops, total, predicted, second.variance, second.mean)
-        return _expanded(whole, bank.place)
+        return _expand(whole, bank.place)
 
     def _marginal(
         self,
@@ -275,11 +275,11 @@ class GainEstimator:
             rows: Some distinct instances; None for all.
         """
         layout = self.bank.layout
-        sample = _thinned(ability, count)
+        sample = _thin(ability, count)
         known: list[tuple[Floats, Floats, Floats]] = []
         weightings: list[Floats] = []
         for weights in futures:
-            thin = _thinned(weights, count)
+            thin = _thin(weights, count)
             thin = thin / thin.sum()
             mean = portable.dot(thin, sample)
             centred = sample - mean
@@ -298,8 +298,8 @@ class GainEstimator:
                 found.append(((sums[k, 1:] ** 2 / spread).T, predicted))
         else:
             chosen = np.arange(len(self.bank.distinct)) if rows is None else rows
-            thinned = _thinned(theta, count)
-            found = [_guessed(self.bank, thinned, chosen, each) for each in weightings]
+            thinned = _thin(theta, count)
+            found = [_guess_drops(self.bank, thinned, chosen, each) for each in weightings]
         spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
         return [
             ExpectedGains(
@@ -319,11 +319,11 @@ class GainEstimator:
         columns = self.bank.distinct
         if rows is not None:
             columns = columns[rows]
-            return self.bank.evaluator.by_instance(_thinned(theta, count), columns, np.float32)
+            return self.bank.evaluator.by_instance(_thin(theta, count), columns, np.float32)
         for made_of, particles, p in self._filled:
             if made_of is theta and particles == count:
                 return p.astype(np.float32, copy=False)
-        p = self.bank.evaluator.by_instance(_thinned(theta, count), columns, np.float32)
+        p = self.bank.evaluator.by_instance(_thin(theta, count), columns, np.float32)
         self._filled = [kept for kept in self._filled if kept[0] is theta] + [(theta, count, p)]
         return p
 
@@ -350,7 +350,9 @@ def _moments(bank: Bank, theta: Floats, columns: Floats, outcome: int) -> list[F
     return moments
 
 
-def _guessed(bank: Bank, theta: Floats, rows: Ints, weightings: Floats) -> tuple[Floats, Floats]:
+def _guess_drops(
+    bank: Bank, theta: Floats, rows: Ints, weightings: Floats
+) -> tuple[Floats, Floats]:
     """Drops of variance by the best polynomial guess from the outcomes, and predicted means.
 
     Args:
@@ -377,7 +379,7 @@ def _guessed(bank: Bank, theta: Floats, rows: Ints, weightings: Floats) -> tuple
 
 
 def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Floats]:
-    """`_guessed` for a block of instances with one outcome, from its `_moments`."""
+    """`_guess_drops` for a block of instances with one outcome, from its `_moments`."""
     degree = len(moments) // 2
     powers = np.arange(1, degree + 1)
     known = [portable.dot(m, weightings[0]) for m in moments]
@@ -396,12 +398,12 @@ def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Float
 def _guess_from_all(
     moments: Sequence[Sequence[Floats]], gives: Mask, weightings: Floats
 ) -> tuple[Floats, Floats]:
-    """`_guessed` for a block of instances with several outcomes.
+    """`_guess_drops` for a block of instances with several outcomes.
 
     Args:
         moments: The `_moments` of each outcome.
         gives: (instances, outcomes): which outcomes each instance gives.
-        weightings: As for `_guessed`.
+        weightings: As for `_guess_drops`.
     """
     weights, each = weightings[0], weightings[1:].T
     guessed = [(k, power) for k, own in enumerate(moments) for power in range(1, len(own) // 2 + 1)]
@@ -544,7 +546,7 @@ def _promising(total: Floats, bank: Bank, most: int) -> Ints:
     return np.unique(np.concatenate(best))
 
 
-def _expanded(scores: ExpectedGains, place: Ints) -> ExpectedGains:
+def _expand(scores: ExpectedGains, place: Ints) -> ExpectedGains:
     """Expand gains from distinct instances to all instances."""
     if len(place) == len(scores.total):  # each is its own, in the same order
         return scores
@@ -605,7 +607,7 @@ def _entropy(p: Floats) -> Floats:
     return -portable.xlogy(q, q) - portable.xlogy(1.0 - q, 1.0 - q)
 
 
-def _thinned(array: Floats, count: int) -> Floats:
+def _thin(array: Floats, count: int) -> Floats:
     """Thin an array to about `count` evenly spaced rows.
 
     After systematic resampling equal particles lie side by side, so this keeps the distribution.

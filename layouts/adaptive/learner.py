@@ -618,7 +618,7 @@ class Learner:
         """
         if not self.contradicted:
             return ""
-        where = "; ".join(map(_described, self.suspects[:MOST]))
+        where = "; ".join(map(_describe_suspect, self.suspects[:MOST]))
         if not self._alarmed:
             return f"by the check after episode {self.n}: {where}"
         where = where or "predictions fail, in no stratum above all"
@@ -1045,7 +1045,7 @@ class Learner:
         outcomes = self._evidence.outcomes[first]
         return self._columns.rows[first], outcomes, self._played.rows[first]
 
-    def _all_played(self) -> Played | None:
+    def _everything_played(self) -> Played | None:
         """What the check of the layout is told; None if nothing was observed."""
         if not self.observed_first:
             return None
@@ -1069,7 +1069,7 @@ class Learner:
             return None
         bank = self._chooser.bank
         findings = [
-            self._found_of(cue) for cue in self.layout.cues if cue.name in self.bank.misleading
+            self._finding_of(cue) for cue in self.layout.cues if cue.name in self.bank.misleading
         ]
         misleading = [bank.misleading[one.cue.name] == 1.0 for one in findings if one.uncertain]
         playable = self._chooser.available(self._history(pending)) & ~bank.offered
@@ -1080,7 +1080,7 @@ class Learner:
         success[asked] = self._expected(bank.features[asked])
         return to_be_tried(findings, bank.misleading, success, asked)
 
-    def _found_of(self, cue: Cue) -> CueFinding:
+    def _finding_of(self, cue: Cue) -> CueFinding:
         """What was played tells of a cue, by what the posterior expects now."""
         misleads = self.bank.misleading[cue.name][self._played.rows]
         there = np.flatnonzero((misleads == 1.0) & (self._evidence.weights > 0.0))
@@ -1140,7 +1140,7 @@ class Learner:
             return None
         key = self._judged_alone
         if self._kept_examination is None or self._kept_examination[0] is not key:
-            played = self._all_played()
+            played = self._everything_played()
             examined = None if played is None else self._watch.examine(played)
             self._kept_examination = key, examined
         return self._kept_examination[1]
@@ -1218,7 +1218,7 @@ def _wager(saved: Sequence[Any] | None) -> Wager | None:
     return Wager(before, tuple(failure), tuple(success), *rest)
 
 
-def _described(suspect: Suspect) -> str:
+def _describe_suspect(suspect: Suspect) -> str:
     """A suspect in words, with its figures."""
     return (
         f"{'more' if suspect.more else 'less'} success than predicted {suspect.where} "

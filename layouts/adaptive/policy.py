@@ -354,7 +354,9 @@ class Chooser:
             return ()
         if self.policy.pairs and (rest := self._rest(history, allowed)):
             return (rest,)
-        branches = self._drawn_from(posterior, history, allowed, distrust, doubt, wanted, telling)
+        branches = self._branches_drawn_from(
+            posterior, history, allowed, distrust, doubt, wanted, telling
+        )
         if self._most < 1.0:
             branches = tuple(
                 one
@@ -393,7 +395,7 @@ class Chooser:
 
         return tuple(replace(b, probabilities=shared(b.probabilities)) for b in branches)
 
-    def _drawn_from(
+    def _branches_drawn_from(
         self,
         posterior: LivePosterior,
         history: History,

@@ -150,7 +150,7 @@ def compared(scored: Sequence[AgentScores], other: str, told: int) -> PairedDiff
         ValueError: There are fewer than two of them.
     """
     there = [scores for scores in scored if (other, told) in scores.brier]
-    return _paired(there, lambda s: (s.brier[CALIBRATED, told], s.brier[other, told]))
+    return _compare_pairs(there, lambda s: (s.brier[CALIBRATED, told], s.brier[other, told]))
 
 
 def coverage(scored: Sequence[AgentScores], share: float = 0.9) -> float:
@@ -357,7 +357,7 @@ class _BoostingFit:
         return np.column_stack([self._features[rest], rates[rest], known])
 
 
-def _paired(
+def _compare_pairs(
     scored: Sequence[AgentScores], pair: Callable[[AgentScores], tuple[float, float]]
 ) -> PairedDifference:
     """Compare the means over splits of each agent."""

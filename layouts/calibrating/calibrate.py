@@ -127,7 +127,7 @@ def population_model(layout: Layout, table: OutcomeTable) -> PopulationModel:
         twice = next(name for name in names if names.count(name) > 1)
         raise CalibrationError(f"instance {twice} has several rows; one is wanted")
     for node in layout.latents:
-        _moved(node, 0.0, 1.0)
+        _move_prior(node, 0.0, 1.0)
     return PopulationModel(layout, table.instances.features(layout), table.outcomes)
 
 
@@ -162,14 +162,14 @@ def calibrated_layout(
         name: (float(_middle(population.slopes[name])), float(_middle(population.demands[name])))
         for name in population.slopes
     }
-    derived = [node for old in layout.derived for node in _calibrated(old, layout, factors)]
+    derived = [node for old in layout.derived for node in _calibrate_node(old, layout, factors)]
     root = layout.outcome.parents[0]
     latents = tuple(_population_latent(layout, population, i) for i in range(len(layout.latents)))
     shifted = f"{root}Calibrated"
     derived.append(Derived(shifted, "1", OddsShift(root, EASINESS, SHARPNESS)))
     kept = [i for i in range(len(table.agents)) if i not in set(without)]
     own = table.instances.features(layout)
-    easiness, sharpness = _as_predicted(layout, own, latents, factors, population)
+    easiness, sharpness = _predictive_curve(layout, own, latents, factors, population)
     played = np.count_nonzero(np.isfinite(table.outcomes[kept]), axis=0)
     rows = tuple(
         (
@@ -246,10 +246,10 @@ def _population_latent(layout: Layout, population: Population, i: int) -> Latent
     known = float(np.sqrt(np.mean(population.scale[:, i] ** 2) + np.var(location)))
     scale = max(known, min(_ALLOWANCE * known, 1.0))  # 1 is as written
     node = layout.latents[i]
-    return replace(node, prior=_moved(node, round(float(location.mean()), 4), round(scale, 4)))
+    return replace(node, prior=_move_prior(node, round(float(location.mean()), 4), round(scale, 4)))
 
 
-def _moved(node: Latent, location: float, scale: float) -> Prior:
+def _move_prior(node: Latent, location: float, scale: float) -> Prior:
     match node.prior:
         case ScaledBeta(low, high, alpha, beta):
             return MovedBeta(low, high, location, scale, alpha, beta)
@@ -262,7 +262,7 @@ def _moved(node: Latent, location: float, scale: float) -> Prior:
             )
 
 
-def _as_predicted(
+def _predictive_curve(
     layout: Layout,
     features: Floats,
     latents: Sequence[Latent],
@@ -385,13 +385,13 @@ def _logits(
     layout: Layout, factors: Mapping[str, tuple[float, float]], theta: Floats, features: Floats
 ) -> Floats:
     """Logits of success without easiness and sharpness, (agents, instances)."""
-    derived = [node for old in layout.derived for node in _calibrated(old, layout, factors)]
+    derived = [node for old in layout.derived for node in _calibrate_node(old, layout, factors)]
     changed = replace(layout, derived=tuple(derived))
     p = np.clip(Evaluator(changed).probability(theta, features), SURE, 1.0 - SURE)
     return np.asarray(logit(p), np.float64)
 
 
-def _calibrated(
+def _calibrate_node(
     node: Derived, layout: Layout, factors: Mapping[str, tuple[float, float]]
 ) -> list[Derived]:
     """A derived node as calibrated, after the scaled demand that it needs if it is a margin."""

@@ -267,17 +267,17 @@ class PopulationModel:
             )
             explained = self._told * sharpness * _logit(expected)
             sampled = pm.Flat("sampled", shape=instances)
-            free = sampled - self._levelled(explained)
+            free = sampled - self._level(explained)
             pm.Potential("spreading", pm.logp(pm.Normal.dist(0.0, spread), free).sum())
             # Easier arenas and weaker agents look alike. If residuals had a mean of their own,
             # chains would wander off to where every arena is easier than its demands say.
-            easiness = pm.Deterministic("easiness", self._levelled(free))
+            easiness = pm.Deterministic("easiness", self._level(free))
             p = pt.clip(pm.math.sigmoid(sharpness * _logit(p) + easiness), LEAST, 1.0 - LEAST)
             chance = pt.switch(self.outcomes == 1.0, p, 1.0 - p)
             pm.Potential("outcomes", pt.sum(weights * pt.log(chance)))
         return model
 
-    def _levelled(self, values: Any) -> Any:
+    def _level(self, values: Any) -> Any:
         """Values less their mean over the instances that were played, (instances,)."""
         there = self._played.any(axis=0).astype(np.float64)
         return values - there * (there / there.sum() * values).sum()

@@ -67,7 +67,7 @@ class Posterior:
         """
         try:
             digest, nodes = str(profile["layout"]["digest"]), dict(profile["nodes"])
-            columns = [_drawn_for(node, rng(0, key, 0)) for key, node in nodes.items()]
+            columns = [_draw_from_estimate(node, rng(0, key, 0)) for key, node in nodes.items()]
             units = tuple(str(node["unit"]) for node in nodes.values())
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{name}: no profile: {error!r}") from None
@@ -308,7 +308,7 @@ def superiority(first: Floats, second: Floats) -> float:
     return float((below + upto).mean()) / (2.0 * len(second))
 
 
-def _drawn_for(node: Mapping[str, Any], generator: np.random.Generator) -> Floats:
+def _draw_from_estimate(node: Mapping[str, Any], generator: np.random.Generator) -> Floats:
     """Draw from the distribution that stands for a mean and a standard deviation, (draws,).
 
     It is a Beta distribution on a range, a gamma distribution without an upper end, and a normal

@@ -102,7 +102,7 @@ def forecast(
             sums[0, k] += p[rows].sum(axis=0)
             sums[1, k] += luck[rows].sum(axis=0)
     counts = [len(kind), *np.bincount(kind, minlength=len(kinds)).tolist()]
-    passed = [_passed(sums[0, k], sums[1, k], count, k) for k, count in enumerate(counts)]
+    passed = [_estimate_passes(sums[0, k], sums[1, k], count, k) for k, count in enumerate(counts)]
     return BatteryForecast(
         predict(layout, draws, features),
         passed[0],
@@ -120,7 +120,7 @@ def _blocks(
         yield part, evaluator.by_instance(theta, evaluator.columns(features[part]), np.float64)
 
 
-def _passed(expected: Floats, variance: Floats, of: int, key: int) -> Estimate:
+def _estimate_passes(expected: Floats, variance: Floats, of: int, key: int) -> Estimate:
     """How many of some instances are passed: both the agent and its luck are uncertain.
 
     Args:

@@ -83,7 +83,7 @@ def hardly_asked(
     rare = {name: count for name, count in arenas.items() if count <= SELDOM * total}
     if rare:
         yield (
-            f"{_named(layout, rare)} hardly asked for: {_times(rare)} of the {total} arenas. A "
+            f"{_name_of(layout, rare)} hardly asked for: {_times(rare)} of the {total} arenas. A "
             f"session can tell little about {'it' if len(rare) == 1 else 'them'} here."
         )
     if played < ENOUGH:
@@ -91,7 +91,7 @@ def hardly_asked(
     seldom = {n: k for n, k in episodes.items() if n not in rare and k <= SELDOM * played}
     if seldom:
         yield (
-            f"{_named(layout, seldom)} hardly asked for so far: {_times(seldom)} of {played} "
+            f"{_name_of(layout, seldom)} hardly asked for so far: {_times(seldom)} of {played} "
             f"episodes, though {_times({name: arenas[name] for name in seldom})} of the {total} "
             "arenas."
         )
@@ -103,6 +103,6 @@ def _times(counts: Mapping[str, int]) -> str:
     return f"by {told[0]}" if len(set(told)) == 1 else f"by {all_of(told)}"
 
 
-def _named(layout: Layout, names: Mapping[str, int]) -> str:
+def _name_of(layout: Layout, names: Mapping[str, int]) -> str:
     whose = f", which the layout {layout.name} is about," if layout.measures else ""
     return f"{all_of([*names])}{whose} {'is' if len(names) == 1 else 'are'}"

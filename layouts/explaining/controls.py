@@ -231,10 +231,14 @@ def compare_controls(
         parts = [
             part
             for paradigm in paradigms
-            if (part := _compared(first, control, [paradigm], paradigm, taken or {}, about or {}))
+            if (
+                part := _compare_paradigms(
+                    first, control, [paradigm], paradigm, taken or {}, about or {}
+                )
+            )
         ]
         if len(parts) > 1:
-            whole = _compared(first, control, paradigms, "", taken or {}, about or {})
+            whole = _compare_paradigms(first, control, paradigms, "", taken or {}, about or {})
             found += [whole] if whole else []
         found += parts
     return (*found, *_choices(arenas))
@@ -293,7 +297,7 @@ def _share(number: int, of: int) -> str:
     return f"{'all' if number == of else number or 'none'} of"
 
 
-def _compared(
+def _compare_paradigms(
     first: Mapping[str, PlayedArena],
     control: str,
     paradigms: Sequence[str],

@@ -344,7 +344,7 @@ def _rivals(
         return [], 1.0
     predicted = left_out(evaluator, draws, columns[there], y, weights, outcome)
     base = logit(np.clip(predicted, EDGE, 1.0 - EDGE))
-    tilted = [_tilted(factor * base, y, weights) for factor in _SHARPNESS]
+    tilted = [_tilt_likelihoods(factor * base, y, weights) for factor in _SHARPNESS]
     counts = np.column_stack([weights * y, weights * (1.0 - y)])
     alone = _evidence([np.zeros(len(y), np.int64)], tilted, counts)
     logs = [np.log(PRIOR_LAYOUT) + alone]
@@ -362,7 +362,9 @@ def _rivals(
             among = [table[known] for table in tilted]
             evidence = _evidence([labels[known] for labels in (way.labels, *cuts)], among, some)
             if role == "paradigm":
-                evidence = np.logaddexp(evidence, _solved_or_not(way.labels, counts)) - np.log(2.0)
+                evidence = np.logaddexp(
+                    evidence, _likelihood_of_two_rates(way.labels, counts)
+                ) - np.log(2.0)
             if not known.all():
                 evidence += alone - _evidence([np.zeros(len(some), np.int64)], among, some)
             logs.append(np.log(share) + evidence)
@@ -482,7 +484,7 @@ def _cuts(values: Floats) -> list[Ints]:
     return [np.where(values > middle, 1, below).astype(np.int64) for middle in middles]
 
 
-def _tilted(base: Floats, y: Floats, weights: Floats) -> Floats:
+def _tilt_likelihoods(base: Floats, y: Floats, weights: Floats) -> Floats:
     """Log likelihood of every episode at every shift of its logit, (episodes, shifts)."""
     z = base[:, np.newaxis] + _SHIFTS
     each = y[:, np.newaxis]
@@ -500,7 +502,7 @@ def _evidence(ways: Sequence[Ints], tilted: Sequence[Floats], counts: Floats) ->
     for labels in ways:
         passed, failed = (_sums(labels, column) for column in counts.T)
         rates = float(np.sum(_rate(passed, failed)))
-        shifted = [_shifted(labels, table) for table in tilted]
+        shifted = [_shift_logit(labels, table) for table in tilted]
         evidences.append(
             float(np.logaddexp(rates, logsumexp(shifted) - np.log(len(shifted))) - np.log(2.0))
         )
@@ -521,7 +523,7 @@ def _rate(passed: Floats, failed: Floats) -> Floats:
     return np.asarray(gammaln(passed + 1.0) + gammaln(failed + 1.0) - whole)
 
 
-def _solved_or_not(labels: Ints, counts: Floats) -> float:
+def _likelihood_of_two_rates(labels: Ints, counts: Floats) -> float:
     """Log marginal likelihood of two rates: every stratum has the one or the other.
 
     All assignments of strata to rates are equally likely before. Only those are summed that divide
@@ -543,7 +545,7 @@ _LOG_PRIOR: Final = -0.5 * (_SHIFTS / _SHIFT_SD) ** 2 - float(
 )
 
 
-def _shifted(labels: Ints, table: Floats) -> float:
+def _shift_logit(labels: Ints, table: Floats) -> float:
     sums = np.zeros((int(labels.max()) + 1, table.shape[1]))
     np.add.at(sums, labels, table)
     held = np.bincount(labels) > 0

@@ -107,7 +107,7 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
     """
     scored = [i for i, forecast in enumerate(forecasts) if forecast.random and i >= QUIET]
     if not scored:
-        return PredictionTest("cannot be told", 0, None, (), _unscored(len(forecasts)))
+        return PredictionTest("cannot be told", 0, None, (), _say_why_unscored(len(forecasts)))
     ours = np.array([forecast.predicted for forecast in forecasts], np.float64)
     y = np.array([forecast.observed for forecast in forecasts], np.float64)
     random = np.array([forecast.random for forecast in forecasts])
@@ -126,7 +126,7 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
     return PredictionTest(standing, len(scored), hindsight, tuple(rivals), text)
 
 
-def _unscored(episodes: int) -> str:
+def _say_why_unscored(episodes: int) -> str:
     """Why no prediction could be scored."""
     if episodes <= QUIET:
         played = f"{episodes or 'none'} {'was' if episodes == 1 else 'were'} played"
@@ -152,11 +152,11 @@ def _text(standing: Standing, draws: int, average: RivalForecast, overruled: boo
     evidence = average.e_better if standing == "better" else average.e_worse
     return (
         f"One step ahead it predicts {standing} than the agent's own average ({score} {on}; "
-        f"{_won(evidence)})."
+        f"{_say_gain(evidence)})."
     )
 
 
-def _won(evidence: float) -> str:
+def _say_gain(evidence: float) -> str:
     return f"bets on that have multiplied their stake by {evidence:.3g}, and {LEVEL:g} is wanted"
 
 

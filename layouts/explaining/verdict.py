@@ -247,7 +247,7 @@ def verdict(
     if observed:
         noun = words.again if played.repeated else words.many
         informed = bool(profile.provenance.get("privileged"))
-        said.append(_passed(layout, shares, noun, informed=informed))
+        said.append(_say_passes(layout, shares, noun, informed=informed))
     else:
         what = "observed" if len(played) else "played"
         said.append(f"Nothing was {what}, so this is what was assumed before.")
@@ -316,7 +316,7 @@ def _spread(instances: Floats) -> Floats:
     return instances[rows.astype(np.int64)]
 
 
-def _passed(layout: Layout, shares: Floats, noun: str, *, informed: bool) -> str:
+def _say_passes(layout: Layout, shares: Floats, noun: str, *, informed: bool) -> str:
     """How much was reached of every outcome that was observed, and whether the agent was helped."""
     said: list[str] = []
     for name, own in zip(layout.outcome_names, shares.T, strict=True):
@@ -392,7 +392,7 @@ def _abilities(
         [name for name, which in told.items() if which == wanted] for wanted in get_args(Told)
     )
     first = [f"it {_listed([each[name] for name in can])}"] if can else []
-    first += [_not_shown(each[name], unsure[name]) for name in faked]
+    first += [_say_not_shown(each[name], unsure[name]) for name in faked]
     sentences = [f"{_upper('; '.join(first))}."] if first else []
     if cannot:
         weaker = _listed([each[name] for name in cannot])
@@ -406,7 +406,7 @@ def _abilities(
     )
 
 
-def _not_shown(ability: str, finding: CueFinding) -> str:
+def _say_not_shown(ability: str, finding: CueFinding) -> str:
     """That a capability is not claimed, and why."""
     how = "may go" if finding.standing == "open" else "rather goes"
     number = finding.episodes

@@ -114,11 +114,11 @@ def _found(
     seed: int,
 ) -> dict[str, WiderPrior]:
     layout = learner.layout
-    if _ruled_out(layout, draws, priors):
+    if _rules_out_wider(layout, draws, priors):
         log_weights = _log_weights(layout, draws, priors)
         if not np.ptp(log_weights):
             return {node.name: WiderPrior(node.mean, node.sd, node.hdi, "same") for node in nodes}
-        weights = _smoothed(log_weights)
+        weights = _smooth_weights(log_weights)
         if weights is not None:
             ess = np.full(len(nodes), 1.0 / np.sum(weights**2))
             again = summarise(layout, draws, weights, ess)
@@ -135,7 +135,7 @@ def _found(
     }
 
 
-def _ruled_out(layout: Layout, draws: Floats, priors: Sequence[Prior | None]) -> bool:
+def _rules_out_wider(layout: Layout, draws: Floats, priors: Sequence[Prior | None]) -> bool:
     """Whether the data rule out the values that wider priors add, at every end that moves.
 
     Draws cannot be weighed to where none of them is, and weights would not show it. A moved prior
@@ -177,7 +177,7 @@ def _log_density(prior: Prior, values: Floats) -> Floats:
     return (prior.alpha - 1.0) * np.log(share) + (prior.beta - 1.0) * np.log1p(-share)
 
 
-def _smoothed(log_weights: Floats) -> Floats | None:
+def _smooth_weights(log_weights: Floats) -> Floats | None:
     """Pareto-smoothed weights, summing to 1; None if their tail is too heavy to rely on.
 
     The largest weights are replaced by quantiles of the generalised Pareto distribution that fits

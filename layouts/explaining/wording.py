@@ -279,7 +279,7 @@ class Scale:
             high: Its upper end.
         """
         width = (high - low) / 3.3
-        said, first, last = (_signed(figure(number, width)) for number in (mean, low, high))
+        said, first, last = (_show_sign(figure(number, width)) for number in (mean, low, high))
         return NodeWords(
             _minus(_with(said, self.unit)), _minus(_with(f"{first} to {last}", self.unit))
         )
@@ -311,7 +311,7 @@ class Scale:
 
     def bounded(self, note: NodeNote, low: float, high: float) -> str:
         """Say what evidence from one side means: "at least 21 m", of diameters "0.8 m or less"."""
-        value = self._bound(note, low, high)
+        value = self._say_bound(note, low, high)
         if self.rising:
             return f"{note.side} {value}"
         return f"{value} or {'less' if note.side == 'at least' else 'more'}"
@@ -319,9 +319,9 @@ class Scale:
     def proved(self, note: NodeNote, low: float, high: float) -> str:
         """The same within a sentence: "finds goals up to 21 m away at least (no limit ...)"."""
         missing = "limit was found" if note.side == "at least" else "ability was shown"
-        return f"{self.fill(self._bound(note, low, high, ''))} {note.side} (no {missing})"
+        return f"{self.fill(self._say_bound(note, low, high, ''))} {note.side} (no {missing})"
 
-    def _bound(self, note: NodeNote, low: float, high: float, unit: str | None = None) -> str:
+    def _say_bound(self, note: NodeNote, low: float, high: float, unit: str | None = None) -> str:
         assert note.bound is not None
         width = self.width(*self.spanned(note, low, high))
         return _with(self._number(note.bound, width), self.unit if unit is None else unit)
@@ -489,7 +489,7 @@ def _minus(text: str) -> str:
     return _MINUS.sub("−", text)
 
 
-def _signed(number: str) -> str:
+def _show_sign(number: str) -> str:
     return number if number.startswith("-") or number == "0" else f"+{number}"
 
 
@@ -512,12 +512,12 @@ def _by_feature(evaluator: Evaluator, index: int, features: Floats | None) -> Sc
     base, demand = (typical, demand) if pure is None else (lowest, pure)
     # What is 0 at its lowest is absent there, and the reading is that of the plain case.
     others = [j for j in range(len(lowest)) if j != feature and (pure is None or lowest[j] != 0.0)]
-    if _mixed(evaluator, index, base, features, feature, demand, others):
+    if _is_mixed(evaluator, index, base, features, feature, demand, others):
         return None
     return _read_by(layout, index, feature, values, demand)
 
 
-def _mixed(
+def _is_mixed(
     evaluator: Evaluator,
     index: int,
     base: Floats,
@@ -607,12 +607,12 @@ def _phrase(layout: Layout, index: int, feature: str, *, rising: bool) -> str:
     others = [
         node
         for k, node in enumerate(layout.latents)
-        if k != index and feature in _asked_by(layout, node.name)
+        if k != index and feature in _demand_nodes(layout, node.name)
     ]
     return f"{phrase}, by its {layout.latents[index].name}" if others else phrase
 
 
-def _asked_by(layout: Layout, capability: str) -> set[str]:
+def _demand_nodes(layout: Layout, capability: str) -> set[str]:
     """Names of all nodes that make up the demands on a capability."""
     parents = {node.name: node.link.parents for node in layout.derived}
     demands = [

@@ -92,15 +92,15 @@ class Sampled:
         layout = self.layout
         chains, count, _ = self.draws.shape
         groups: Groups = {
-            "posterior": _finished(_latents(layout, self.draws), chains, range(count)),
-            "prior": _finished(_latents(layout, self._prior), 1, range(_PRIOR_DRAWS)),
+            "posterior": _finish_dataset(_latents(layout, self.draws), chains, range(count)),
+            "prior": _finish_dataset(_latents(layout, self._prior), 1, range(_PRIOR_DRAWS)),
         }
         if self.statistics:
             each = {
                 name: (_SAMPLES, _statistic(name, values))
                 for name, values in self.statistics.items()
             }
-            groups["sample_stats"] = _finished(xr.Dataset(each), chains, range(count))
+            groups["sample_stats"] = _finish_dataset(xr.Dataset(each), chains, range(count))
         if len(self.features):
             seen = self._seen.reshape(len(self.features), -1).T
             observed = dict(zip(layout.outcome_names, seen, strict=True))
@@ -130,7 +130,7 @@ class Sampled:
                 }
             )
             chains, kept = self.kept(name)
-            made: Any = _finished(data, chains, kept)
+            made: Any = _finish_dataset(data, chains, kept)
             made = made.assign_coords(episode=self.numbers)
             groups[name] = made.assign_attrs(self.attributes_of(name))
         return {name: groups[name] for name in _ORDER if name in groups}
@@ -381,5 +381,5 @@ def _coords(chains: int, draws: range) -> dict[str, npt.NDArray[np.int64]]:
     return {"chain": np.arange(chains), "draw": np.array(draws, np.int64)}
 
 
-def _finished(data: Any, chains: int, draws: range) -> xr.Dataset:
+def _finish_dataset(data: Any, chains: int, draws: range) -> xr.Dataset:
     return data.assign_coords(_coords(chains, draws))

@@ -309,7 +309,7 @@ def _result(request: FitRequest, trace: Trace, data: FitData, attempts: int) -> 
         "tune": request.tune * attempts,
         "attempts": attempts,
     }
-    fitted = _summarised(request.layout, trace.draws, bulk, diagnostics)
+    fitted = _summarise(request.layout, trace.draws, bulk, diagnostics)
     return replace(fitted, data=data, statistics=trace.statistics)
 
 
@@ -339,10 +339,10 @@ def _prior(request: FitRequest) -> FitResult:
         "tune": 0,
         "attempts": 0,
     }
-    return _summarised(layout, draws, np.full(len(layout.latents), size), diagnostics)
+    return _summarise(layout, draws, np.full(len(layout.latents), size), diagnostics)
 
 
-def _summarised(
+def _summarise(
     layout: Layout, draws: Floats, ess: Floats, diagnostics: Mapping[str, Any]
 ) -> FitResult:
     flat = draws.reshape(-1, draws.shape[-1])

@@ -308,7 +308,7 @@ class LivePosterior:
         changed = np.flatnonzero(more)
         if not len(changed):
             return
-        self._weights_told = _grown(now)
+        self._weights_told = _grow_array(now)
         self._weigh(self._log_weights + portable.dot(more[changed], self._likelihoods(changed)))
         if self.ess < self._size / 2:
             self._move(rng(self.seed, "reweigh", self._latest), told=len(now))
@@ -382,7 +382,7 @@ class LivePosterior:
             there = groups >= 0
             kept = self._weights_told.rows.copy()
             kept[there] = self._by_group[groups[there]]
-            self._weights_told, self._by_group = _grown(kept), None
+            self._weights_told, self._by_group = _grow_array(kept), None
         return self._weights_told
 
     def reseed(self, draws: npt.ArrayLike, told: int, weights: npt.ArrayLike | None = None) -> None:
@@ -423,12 +423,12 @@ class LivePosterior:
         at, power = _Particles(z, log_likelihood(z)), 0.0
         while power < 1.0:
             step = _step(at.log_likelihood, 1.0 - power)
-            weights = _tempered(at.log_likelihood, step)
+            weights = _temper_weights(at.log_likelihood, step)
             root = _root(at.z, weights)
             rows = _systematic(weights, generator.random())
             power = min(power + step, 1.0)
             at = _Particles(at.z[rows], at.log_likelihood[rows])
-            at = _swept(generator, at, root, log_likelihood, power, redrawn=True)
+            at = _sweep(generator, at, root, log_likelihood, power, redrawn=True)
         self._moves += 1
         self._start(at.z)
 
@@ -526,13 +526,13 @@ class LivePosterior:
     def _start(self, z: Floats) -> None:
         self._z = z
         self._sums = None
-        self._theta = _frozen(self._values(z))
+        self._theta = _freeze(self._values(z))
         self._weigh(np.zeros(len(z)))
 
     def _weigh(self, log_weights: Floats) -> None:
         self._log_weights = log_weights - log_weights.max()
         weights = portable.exp(self._log_weights)
-        self._weights = _frozen(weights / weights.sum())
+        self._weights = _freeze(weights / weights.sum())
 
     def _values(self, z: Floats) -> Floats:
         return self.layout.from_standard(z)
@@ -598,7 +598,7 @@ class LivePosterior:
         log_likelihood = self._log_likelihood(told)
         at = _Particles(z, log_likelihood(z))
         self._moves += 1
-        self._start(_swept(generator, at, root, log_likelihood).z)
+        self._start(_sweep(generator, at, root, log_likelihood).z)
 
     def _log_likelihood(self, told: int) -> LogLikelihood:
         """What makes the log likelihood, (particles,), of the first `told` outcomes."""
@@ -636,7 +636,7 @@ class _Particles(NamedTuple):
         )
 
 
-def _swept(
+def _sweep(
     generator: np.random.Generator,
     at: _Particles,
     root: Floats,
@@ -681,7 +681,7 @@ def _root(z: Floats, weights: Floats) -> Floats:
     return np.asarray(root, np.float64)
 
 
-def _tempered(log_likelihood: Floats, by: float) -> Floats:
+def _temper_weights(log_likelihood: Floats, by: float) -> Floats:
     """Weights of particles once the likelihood is raised to a power greater by this much."""
     weights = portable.exp(by * (log_likelihood - log_likelihood.max()))
     return weights / weights.sum()
@@ -691,7 +691,9 @@ def _step(log_likelihood: Floats, left: float) -> float:
     """By how much the power may grow, so that `_KEPT` of the particles stay effective."""
 
     def spare(by: float) -> float:
-        return 1.0 / float(np.sum(_tempered(log_likelihood, by) ** 2)) - _KEPT * len(log_likelihood)
+        return 1.0 / float(np.sum(_temper_weights(log_likelihood, by) ** 2)) - _KEPT * len(
+            log_likelihood
+        )
 
     return left if spare(left) >= 0.0 else brentq(spare, 0.0, left)
 
@@ -704,7 +706,7 @@ def _systematic(weights: Floats, offset: float) -> npt.NDArray[np.int64]:
     return np.minimum(np.digitize(points, total), size - 1).astype(np.int64)
 
 
-def _grown(values: Floats) -> Growing[np.float64]:
+def _grow_array(values: Floats) -> Growing[np.float64]:
     grown = Growing(np.float64)
     grown.extend(values)
     return grown
@@ -717,6 +719,6 @@ def _told(outcomes: Floats) -> list[float | tuple[float, ...]]:
     return [tuple(row) for row in outcomes.tolist()]
 
 
-def _frozen(array: Floats) -> Floats:
+def _freeze(array: Floats) -> Floats:
     array.flags.writeable = False
     return array

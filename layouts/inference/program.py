@@ -337,7 +337,9 @@ class _ProgramBuilder:
         for _, target, operands in reversed(self.code):
             if target in needed:
                 needed.update(v for v in operands if isinstance(v, Vector))
-        code = _fused([instruction for instruction in self.code if instruction[1] in needed])
+        code = _fuse_products(
+            [instruction for instruction in self.code if instruction[1] in needed]
+        )
         places = {target: len(self.rows) + i for i, (_, target, _) in enumerate(code)}
         placed = np.full((len(code), 6), -1, dtype=np.int64)
         for i, (op, _, operands) in enumerate(code):
@@ -374,7 +376,7 @@ def _odds(values: Floats, reach: float) -> Floats:
     return portable.exp(-np.clip(values, -reach, reach))
 
 
-def _fused(code: Sequence[Instruction]) -> list[Instruction]:
+def _fuse_products(code: Sequence[Instruction]) -> list[Instruction]:
     """Fuse products that are used once, by the sum right after them, into that sum."""
     uses = Counter(v for _, _, operands in code for v in operands)
     fused: list[Instruction] = []

@@ -53,7 +53,7 @@ def variants(name: str | Path) -> tuple[str, ...]:
     Raises:
         SpecificationError: There is no such layout, or the file is wrong.
     """
-    return _ordered(_read(name))
+    return _ordered_variants(_read(name))
 
 
 def load_layout(source: LayoutSource, variant: str = "") -> Layout:
@@ -135,7 +135,7 @@ def _read(name: str | Path) -> Mapping[str, Any]:
     try:
         if is_file(name):
             return as_mapping(_parse(Path(name).read_text(encoding="utf-8")), str(name))
-        return _shipped(name) if name in LAYOUTS else _of_plugin(str(name))
+        return _shipped_text(name) if name in LAYOUTS else _of_plugin(str(name))
     except OSError as error:
         raise SpecificationError(f"{name}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -180,7 +180,7 @@ def _of_plugin(name: str) -> Mapping[str, Any]:
 
 
 @cache
-def _shipped(name: str) -> Mapping[str, Any]:
+def _shipped_text(name: str) -> Mapping[str, Any]:
     """What the text of a shipped layout says; read once for all of its variants."""
     return as_mapping(_parse(text_of(name)), name)
 
@@ -218,7 +218,7 @@ def _default_of(definition: Mapping[str, Any]) -> str:
     return str(definition.get(_DEFAULT) or definition.get("variant") or "")
 
 
-def _ordered(definition: Mapping[str, Any]) -> tuple[str, ...]:
+def _ordered_variants(definition: Mapping[str, Any]) -> tuple[str, ...]:
     """The variants that a layout's text has, the default first."""
     default, plain = _default_of(definition), str(definition.get("variant", ""))
     known = (plain, *as_mapping(definition.get("variants") or {}, "variants"))
@@ -236,19 +236,19 @@ def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:
     def made(variant: str) -> Mapping[str, Any]:
         if variant == str(data.get("variant", "")):
             return data
-        return _merged(data, as_mapping(changes[variant], variant)) | {"variant": variant}
+        return _merge_changes(data, as_mapping(changes[variant], variant)) | {"variant": variant}
 
     valid = {str(data.get("variant", "")): None, **changes}
     check_choices({variant: None}, valid, "variant")
     check_choices(dict.fromkeys(choices), valid, f"{_CHOICES}: variant")
     return from_dict(
         made(variant),
-        tuple(filter(None, _ordered(definition))),
+        tuple(filter(None, _ordered_variants(definition))),
         tuple(from_dict(made(choice)) for choice in choices),
     )
 
 
-def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_changes(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Apply changes on top of a base.
 
     A changed link, prior or outcome of another type replaces the old one entirely; an empty entry
@@ -262,7 +262,7 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
             if key in _TAGGED and not new.keys() & old.keys():
                 result[key] = new
             else:
-                result[key] = _merged(cast("dict[str, Any]", old), new)
+                result[key] = _merge_changes(cast("dict[str, Any]", old), new)
         elif value is None and isinstance(old, dict):
             del result[key]
         else:

@@ -229,7 +229,7 @@ def demand_layout(
         why = "; ".join(f"{column}: {reason}" for column, reason in dropped.items())
         raise TableError(f"no scale is left that the items tell anything of: {why}")
     _check_slopes(slope, found.scales)
-    groups, notes = _merged([found.scales[k] for k in kept], levels[:, kept])
+    groups, notes = _merge_scales([found.scales[k] for k in kept], levels[:, kept])
     drafts = [_scale(group, found.scales, levels, slope) for group in groups]
     left = _left(drafts, found.scales, levels, floor)
     made = tuple(replace(one, left=share) for one, share in zip(drafts, left, strict=True))
@@ -244,7 +244,7 @@ def demand_layout(
         notes=(*notes, *(note for scale in made for note in _notes_on(scale))),
         ignored=found.ignored,
     )
-    written = replace(result, text=_heading(result) + _written(name, made, found))
+    written = replace(result, text=_heading(result) + _text_of(name, made, found))
     _ = written.layout
     return written
 
@@ -362,7 +362,7 @@ def _told_nothing(scales: Sequence[str], levels: Floats) -> dict[str, str]:
     return why
 
 
-def _merged(scales: Sequence[str], levels: Floats) -> tuple[list[list[str]], list[str]]:
+def _merge_scales(scales: Sequence[str], levels: Floats) -> tuple[list[list[str]], list[str]]:
     """Groups of scales that are measured as one, and what is to be said of others."""
     alike = np.atleast_2d(np.corrcoef(levels.T))
     group = np.arange(len(scales))
@@ -524,7 +524,7 @@ def _comment(text: str, mark: str = "") -> str:
     )
 
 
-def _written(name: str, scales: Sequence[DemandScale], found: _Columns) -> str:
+def _text_of(name: str, scales: Sequence[DemandScale], found: _Columns) -> str:
     """The text of the layout, without its heading."""
     used = {column for scale in scales for column in scale.columns}
     columns = [column for column in found.scales if column in used]

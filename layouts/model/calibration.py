@@ -133,7 +133,7 @@ def calibration_from_dict(data: object) -> Calibration:
         agents=tuple(map(str, _listed(top["agents"], "calibration: agents"))),
         episodes=int(_number(top.get("episodes", 0), "calibration: episodes")),
         outcomes=str(top.get("outcomes", "")),
-        instances=tuple((name, _eased(row, name)) for name, row in rows.items()),
+        instances=tuple((name, _ease(row, name)) for name, row in rows.items()),
         determinism=_shares(top["determinism"]) if top.get("determinism") else None,
         versions=tuple(
             (k, str(v)) for k, v in as_mapping(top.get("versions") or {}, "versions").items()
@@ -162,7 +162,7 @@ def _shares(value: object) -> tuple[float, float]:
     return random, fixed
 
 
-def _eased(row: object, name: str) -> InstanceCalibration:
+def _ease(row: object, name: str) -> InstanceCalibration:
     where = f"calibration: instance {name}"
     entries = _listed(row, where)
     if len(entries) not in (2, 3):

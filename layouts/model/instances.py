@@ -214,7 +214,7 @@ class Instances:
             return self._in_unit(feature.name, feature.unit)
         if feature.counts:
             return unknown if self.played_before is None else self.played_before
-        if feature.name not in _taught(layout):
+        if feature.name not in _features_of_calibration(layout):
             self._check_spelling(feature.name, layout)
         return unknown if feature.if_missing is not None else self.column(feature.name)
 
@@ -247,7 +247,11 @@ class Instances:
         """What is assumed of the instances that are described, in sentences."""
         for feature, column in zip(layout.features, table[rows].T, strict=False):
             lost = int(np.isnan(column).sum())
-            if lost and feature.if_missing is not None and feature.name not in _taught(layout):
+            if (
+                lost
+                and feature.if_missing is not None
+                and feature.name not in _features_of_calibration(layout)
+            ):
                 unit = f" {feature.unit}" * (feature.unit != "1")
                 who = f"{lost} of {len(column)} instances have no" if lost < len(column) else "no"
                 yield f"{who} {feature.name}: {feature.if_missing:g}{unit} is taken (if_missing)"
@@ -291,7 +295,7 @@ class Instances:
             raise TableError(f"no column {name!r}; columns: {columns}.{hint}") from None
 
 
-def _taught(layout: Layout) -> set[str]:
+def _features_of_calibration(layout: Layout) -> set[str]:
     """Features that a table does not have, since a calibration knows them."""
     return {layout.feature_names[i] for i in layout.taught}
 

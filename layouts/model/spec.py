@@ -264,12 +264,12 @@ class Layout:
                 [
                     n.name,
                     encode_model(n, ("name", "about", "reads", "prior")),
-                    _tagged(_PRIOR_TAGS, n.prior),
+                    _tag(_PRIOR_TAGS, n.prior),
                 ]
                 for n in self.latents
             ],
             "derived": {
-                n.name: {"unit": n.unit, "link": _tagged(_LINK_TAGS, n.link)} for n in self.derived
+                n.name: {"unit": n.unit, "link": _tag(_LINK_TAGS, n.link)} for n in self.derived
             },
             "outcomes": [_outcome_model(o) for o in self.outcomes],
         }
@@ -552,7 +552,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
     """Convert the specification to plain data, in the form of a YAML file."""
     first = layout.outcomes[0]
     if layout.outcomes == (OutcomeNode.of(first.likelihood),):
-        observed: dict[str, Any] = {"outcome": _tagged(_LIKELIHOOD_TAGS, first.likelihood, encode)}
+        observed: dict[str, Any] = {"outcome": _tag(_LIKELIHOOD_TAGS, first.likelihood, encode)}
     else:
         observed = {
             "outcomes": {
@@ -571,7 +571,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
             n.name: {
                 "kind": n.kind,
                 "unit": n.unit,
-                "prior": _tagged(_PRIOR_TAGS, n.prior, encode),
+                "prior": _tag(_PRIOR_TAGS, n.prior, encode),
                 "about": n.about,
                 "noiseless": n.noiseless,
                 **({"reads": n.reads} if n.reads else {}),
@@ -579,7 +579,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
             for n in layout.latents
         },
         "derived": {
-            n.name: {"unit": n.unit, "link": _tagged(_LINK_TAGS, n.link, encode)}
+            n.name: {"unit": n.unit, "link": _tag(_LINK_TAGS, n.link, encode)}
             for n in layout.derived
         },
         **observed,
@@ -645,7 +645,7 @@ def from_dict(
             for name, value in as_mapping(top["latents"], "latents").items()
         ),
         derived=tuple(
-            _derived(name, as_mapping(value, f"node {name}"))
+            _derived_node(name, as_mapping(value, f"node {name}"))
             for name, value in as_mapping(top["derived"], "derived").items()
         ),
         outcomes=_outcomes(top),
@@ -687,7 +687,7 @@ def _latent(name: str, data: Mapping[str, object]) -> Latent:
     return Latent(name, bare.kind, bare.unit, prior, bare.about, bare.noiseless, bare.reads)
 
 
-def _derived(name: str, data: Mapping[str, object]) -> Derived:
+def _derived_node(name: str, data: Mapping[str, object]) -> Derived:
     check_choices(data, dict.fromkeys(("unit", "link")), f"node {name}: key")
     link = _decode_tagged(LINKS, data.get("link", {}), f"link of {name}")
     return Derived(name, str(data.get("unit", ONE)), link)
@@ -737,7 +737,7 @@ def _outcome_model(outcome: OutcomeNode) -> dict[str, Any]:
     return known if plain else {**known, "source": outcome.source}
 
 
-def _tagged(
+def _tag(
     tags: Mapping[type[Any], str],
     value: object,
     encoded: Callable[[Any], dict[str, Any]] = encode_model,

@@ -329,13 +329,13 @@ def _text(source: Path | str | bytes) -> str:
         except OSError as error:
             raise TableError(f"{source}: {error.strerror or 'cannot be read'}") from None
         try:
-            return _decoded(content)
+            return _decode(content)
         except TableError as error:
             raise TableError(f"{source}: {error}") from None
-    return _decoded(source)
+    return _decode(source)
 
 
-def _decoded(content: bytes) -> str:
+def _decode(content: bytes) -> str:
     for start, what in _FORMS:
         if content.startswith(start):
             raise TableError(f"the file is {what}")

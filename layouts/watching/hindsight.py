@@ -92,10 +92,10 @@ def fails(
                 _by_stratum(apart, variance, way[there])
                 for way in ((parts, *ways) if not g else ways)
             ]
-    return any(_corrected(np.concatenate(z)) * len(z_scores) < LEVEL for z in z_scores if z)
+    return any(_correct_p_value(np.concatenate(z)) * len(z_scores) < LEVEL for z in z_scores if z)
 
 
-def _corrected(z: Floats) -> float:
+def _correct_p_value(z: Floats) -> float:
     """P-value of the largest of these residuals, corrected for their number."""
     return 2.0 * float(portable.ndtr(-np.abs(z).max(initial=0.0))) * max(1, z.size)
 
@@ -142,12 +142,12 @@ def _residuals(
             variance[part] = np.maximum(within + between, 0.0)
     if bernoulli:
         if len(mean):
-            mean = _sharpened(mean, outcomes)
+            mean = _sharpen(mean, outcomes)
         return outcomes - mean, np.maximum(mean * (1.0 - mean), 0.0)
     return outcomes / most - mean, variance
 
 
-def _sharpened(mean: Floats, outcomes: Floats) -> Floats:
+def _sharpen(mean: Floats, outcomes: Floats) -> Floats:
     """Predictions with the slope of their logits, 1 at least, under which outcomes are likeliest.
 
     The slope has a normal prior about 1, as that of a running shift has.

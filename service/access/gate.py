@@ -282,7 +282,7 @@ class Gate:
             if caller.role is not Role.AGENT:  # those are kept to what they play, below
                 await self.check(caller, rule.reach[caller.role], *call.about)
         if rule.audited is not None and rule.own is not Own.FIRST_FRAME and self.audit is not None:
-            work = partial(self._audited, self.audit, rule, caller, work)
+            work = partial(self._audit, self.audit, rule, caller, work)
         if caller is MACHINE:
             return await work(request, context)
         if rule.own is Own.NAMED:
@@ -298,7 +298,7 @@ class Gate:
             raise _without_others(error, rule.reach[caller.role]) from error
         return _shown_to_agent(answer) if caller.role is Role.AGENT else answer
 
-    async def _audited(
+    async def _audit(
         self,
         audit: Audit,
         rule: Rule,

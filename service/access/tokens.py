@@ -231,7 +231,7 @@ class Tokens:
             TokenError: There is no such token, or the file cannot be read.
         """
         with self._changing() as known:
-            known_token = _named(known, token)
+            known_token = _token_named(known, token)
             if known_token.revoked is None:
                 known_token = replace(known_token, revoked=self._clock())
                 known[known_token.id] = known_token
@@ -257,7 +257,7 @@ class Tokens:
         """
         now, secret = self._clock(), secrets.token_urlsafe(32)
         with self._changing() as known:
-            before = _named(known, token)
+            before = _token_named(known, token)
             if before.revoked is not None:
                 raise TokenError(f"token {before.id} is revoked, and stays so; make another")
             given = None if before.expires is None else before.expires - before.created
@@ -391,7 +391,7 @@ def kept_key(file: Path, danger: str, then: str) -> bytes:
     return key
 
 
-def _named(known: Mapping[str, Token], token: str) -> Token:
+def _token_named(known: Mapping[str, Token], token: str) -> Token:
     """Return the token with an id, or the one that a text is."""
     wanted = token.split("_")[1] if token.startswith(f"{PREFIX}_") else token
     found = known.get(wanted)

@@ -82,7 +82,7 @@ def import_demands(
     given, parquet = _heads(table)
     heads = [head.strip() for head in given]
     columns = _columns(heads)
-    rows = _sorted(_read(table, heads, columns, parquet=parquet))
+    rows = _sort_rows(_read(table, heads, columns, parquet=parquet))
     timed = with_estimate(tick)
 
     def fixed() -> Generator[Fixed]:
@@ -189,7 +189,7 @@ def _read(
         ) from None
 
 
-def _sorted(rows: Any) -> Any:
+def _sort_rows(rows: Any) -> Any:
     """The rows in order of their names, each of which is there once."""
     arrow: Any = import_module("pyarrow.compute")
     if not rows.num_rows:

@@ -225,7 +225,7 @@ def fixed_instances(
 
     todo = left()
     if battery and todo:
-        trusted |= _trusted(battery, solve, {key: k for k, key in enumerate(keys)}, drafts)
+        trusted |= _trusted_readings(battery, solve, {key: k for k, key in enumerate(keys)}, drafts)
         for key, reading in trusted.items():
             shelf.keep(key, reading)
         todo = left()
@@ -275,7 +275,7 @@ def joined(errors: Sequence[ArenaError], total: int, what: str) -> ArenaError:
     return ArenaError("\n".join(lines))
 
 
-def _trusted(
+def _trusted_readings(
     battery: str, solve: bool, places: Mapping[str, int], drafts: Drafts
 ) -> dict[str, Reading]:
     """Return what the project ships of some arenas, by key; nothing if a sample differs."""

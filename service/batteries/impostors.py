@@ -36,13 +36,13 @@ class _Cue:
     both: bool = False
 
 
-def _hidden(row: _Row) -> bool:
+def _is_hidden(row: _Row) -> bool:
     return row.get("occluderPresence", 0.0) == 1.0
 
 
 def _fails_at(channel: str) -> Callable[[_Row], float]:
     def side(row: _Row) -> float:
-        if not _hidden(row) or f"occluder{channel}" not in row:
+        if not _is_hidden(row) or f"occluder{channel}" not in row:
             return 0.0
         return -1.0 if row[f"occluder{channel}"] > _STRONG else 1.0
 
@@ -126,7 +126,7 @@ def impostors(instances: Iterable[Instance]) -> tuple[Impostor, ...]:
     by_paradigm: dict[str, list[bool]] = {}
     for one in known:
         if "occluderPresence" in one.features:
-            by_paradigm.setdefault(one.paradigm, []).append(_hidden(one.features))
+            by_paradigm.setdefault(one.paradigm, []).append(_is_hidden(one.features))
     if any(map(any, by_paradigm.values())):
         open_ = sum(row.count(False) for row in by_paradigm.values() if any(row))
         found.append(Impostor("fails at an apparatus in which the goal is hidden", open_))

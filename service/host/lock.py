@@ -130,15 +130,15 @@ def local_address(data: Path) -> str:
 
     Empty where that is its own address, and where there is no server.
     """
-    return _published(data, "local")
+    return _publish(data, "local")
 
 
 def web_address(data: Path) -> str:
     """Return the address of the web pages of a data directory's server; empty for none."""
-    return _published(data, "web")
+    return _publish(data, "web")
 
 
-def _published(data: Path, what: str) -> str:
+def _publish(data: Path, what: str) -> str:
     try:
         return str(json.loads((data / LOCK_FILE).read_bytes()).get(what, ""))
     except (OSError, ValueError, AttributeError):

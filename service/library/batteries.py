@@ -173,7 +173,7 @@ class BatteryLibrary:
                     build_family, family, n, seed, self._folder, tick, os.cpu_count() or 1
                 )
             except ArenaError as error:
-                raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
+                raise ServiceError(Code.INVALID_ARENA, _explain(error)) from error
             return await self._keep(battery, built, replace)
 
     async def follow(
@@ -200,7 +200,7 @@ class BatteryLibrary:
             ServiceError: The recipe is wrong or cannot be followed, and the message names the
                 place; or the name is taken.
         """
-        check_name(battery, "" if files != _shipped(battery) else battery)
+        check_name(battery, "" if files != _shipped_files(battery) else battery)
         tick(0, size or 0, WAITING)
         async with self._building:
             try:
@@ -209,7 +209,7 @@ class BatteryLibrary:
                     build_recipe, recipe, self._folder, size, seed, tick, os.cpu_count() or 1
                 )
             except ArenaError as error:
-                raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
+                raise ServiceError(Code.INVALID_ARENA, _explain(error)) from error
             return await self._keep(battery, built, replace)
 
     async def import_files(
@@ -257,7 +257,7 @@ class BatteryLibrary:
                     layout=layout,
                 )
             except ArenaError as error:
-                raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
+                raise ServiceError(Code.INVALID_ARENA, _explain(error)) from error
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
             return await self._keep(battery, imported, replace)
@@ -377,7 +377,7 @@ def check_name(battery: str, source: str = "", other: str = "") -> str:
     return battery
 
 
-def _shipped(name: str) -> RecipeFiles | None:
+def _shipped_files(name: str) -> RecipeFiles | None:
     return shipped_recipe(name) if name in RECIPES else None
 
 
@@ -420,7 +420,7 @@ def check_recipe(files: RecipeFiles, size: int | None) -> Recipe:
         recipe = files.read()
         counts_for(recipe, size)
     except ArenaError as error:
-        raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
+        raise ServiceError(Code.INVALID_ARENA, _explain(error)) from error
     return recipe
 
 
@@ -438,7 +438,7 @@ def ship_readings(folder: Path) -> None:
         ship(readings, folder / f"{name}.json.gz")
 
 
-def _explained(error: ArenaError) -> str:
+def _explain(error: ArenaError) -> str:
     """Return the error followed by its first problems, each with file and line."""
     lines = [str(p) for p in error.problems if p.severity == "error" and str(p) not in str(error)]
     return "\n".join([str(error), *lines[:10]])

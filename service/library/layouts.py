@@ -84,7 +84,7 @@ def meant_layout(
         layout = own_layout(definition, variant)
     else:
         name = name or usual.name
-        variant = variant or _named(battery, name)
+        variant = variant or _variant_named(battery, name)
         layout = shipped_layout(name, variant)
     return layout if variant else chosen_variant(battery, layout)
 
@@ -104,7 +104,7 @@ def layout_on(battery: Battery, source: LayoutSource, variant: str = "") -> Layo
     """
     if not source:
         return meant_layout(battery, "", variant)
-    asked = variant or (_named(battery, source) if isinstance(source, str) else "")
+    asked = variant or (_variant_named(battery, source) if isinstance(source, str) else "")
     layout = load_layout(source, asked)
     return layout if asked or source is layout else chosen_variant(battery, layout)
 
@@ -122,10 +122,10 @@ def variant_said(battery: Battery, layout: Layout) -> tuple[str, str]:
     """
     look = _look(battery)
     choice = choose(layout, look)
-    return said(layout, choice, _named(battery, layout.name)), hint(layout, choice, look)
+    return said(layout, choice, _variant_named(battery, layout.name)), hint(layout, choice, look)
 
 
-def _named(battery: Battery, name: str) -> str:
+def _variant_named(battery: Battery, name: str) -> str:
     """Return the variant that a battery names for a layout; empty if it names none."""
     usual = battery.layout or USUAL_LAYOUT
     return usual.variant if usual.name == name else ""

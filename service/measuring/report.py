@@ -151,7 +151,7 @@ def exported_profile(
         judgement.blamed,
         measurement.needed_to_narrow(profile, FINER),
     )
-    return _reported(measurement, profile, judgement, controls, steps)
+    return _report_of(measurement, profile, judgement, controls, steps)
 
 
 def live_profile(
@@ -185,10 +185,10 @@ def live_profile(
         controls=controls,
         words=ARENAS if measurement.battery.has_arenas else ITEMS,
     )
-    return _reported(measurement, profile, judgement, controls)
+    return _report_of(measurement, profile, judgement, controls)
 
 
-def _reported(
+def _report_of(
     measurement: Measurement,
     profile: Profile,
     verdict: Verdict,
@@ -287,7 +287,7 @@ def provenance(
             if key not in ("layout", "layout_variant", "against")
         },
         "versions": dict(versions),
-        "played_with": _played_with(attempts),
+        "played_with": _versions_used(attempts),
         **_identity(session),
     }
 
@@ -299,7 +299,7 @@ def played_by(session: Session, attempts: Iterable[Episode]) -> dict[str, Any]:
         "battery": session.spec.battery,
         "battery_digest": session.spec.battery_digest,
         "backend": session.spec.backend,
-        "played_with": _played_with(attempts),
+        "played_with": _versions_used(attempts),
     }
 
 
@@ -463,7 +463,7 @@ def outcome_rows(
             **link_of(instance)._asdict(),
             "group": battery.groups.get(episode.decision.chosen, instance.name),
             **_arena(battery, episode.decision),
-            "outcome": _told_as(episode, episode.outcome),
+            "outcome": _word_of(episode, episode.outcome),
             "cause": episode.cause,
             "weight": (weights or {}).get(episode.number, 1.0) if episode.counts else None,
             "return": episode.episode_return,
@@ -514,7 +514,7 @@ def _arena(battery: Battery, decision: Decision) -> dict[str, str | None]:
     return {"arena": digest, "arena_seed": seed}
 
 
-def _told_as(episode: Episode, outcome: Outcome) -> str:
+def _word_of(episode: Episode, outcome: Outcome) -> str:
     """Return the word by which tables tell what became of an attempt, and whether it counts."""
     if episode.practice and episode.settled:
         return PRACTICE
@@ -579,10 +579,10 @@ def reanalysis(
     draws = [drawn[number] for number in sorted(drawn)]
     estimates = reanalyse(draws, Counter(paradigms))
     first = layout.outcomes[0]
-    return estimates if first.source == "success" else _unchecked(estimates, first.name)
+    return estimates if first.source == "success" else _leave_checks_out(estimates, first.name)
 
 
-def _unchecked(estimates: Reanalysis, predicted: str) -> Reanalysis:
+def _leave_checks_out(estimates: Reanalysis, predicted: str) -> Reanalysis:
     """Leave out how predictions of another outcome compare with success.
 
     The share of successes stays. It is right on average whatever was predicted.
@@ -607,7 +607,7 @@ def _peers(decision: Decision) -> dict[str, Any]:
     return {} if decision.peers is None else asdict(decision.peers)
 
 
-def _played_with(attempts: Iterable[Episode]) -> list[dict[str, Any]]:
+def _versions_used(attempts: Iterable[Episode]) -> list[dict[str, Any]]:
     """Return each set of versions used, in order of first use, with its number of attempts."""
     counts: dict[tuple[tuple[str, str], ...], int] = Counter(
         tuple(sorted(episode.versions.items())) for episode in attempts

@@ -543,13 +543,13 @@ def variations(arena: Arena, rng: np.random.Generator, *, mirror: bool) -> Itera
     for move in zip(*(own[-tried:] for own in moves), strict=True):
         moved = [shifted(part, *own) for part, own in zip(plain, move, strict=True)]
         if paint:
-            yield Variation(_repainted(moved, paint), flipped, *move[0])
+            yield Variation(_repaint(moved, paint), flipped, *move[0])
         yield Variation(of_parts(moved), flipped, *move[0])
     if paint:
-        yield Variation(_repainted(plain, paint), flipped, 0.0, 0.0, 0.0)
+        yield Variation(_repaint(plain, paint), flipped, 0.0, 0.0, 0.0)
 
 
-def _repainted(parts: Sequence[Arena], paint: Mapping[RGB, RGB]) -> Arena:
+def _repaint(parts: Sequence[Arena], paint: Mapping[RGB, RGB]) -> Arena:
     return of_parts([repainted(part, paint) for part in parts])
 
 

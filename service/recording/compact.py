@@ -73,7 +73,7 @@ def compacted(live: bytes | memoryview) -> bytes:
     if not hasattr(_of_thread, "compressor"):
         _of_thread.compressor = zstandard.ZstdCompressor()
     chunks = [_add_chunk(file, part, _of_thread.compressor.compress) for part in parts]
-    file += _written([DataEnd(crc32(file))])
+    file += _write_bytes([DataEnd(crc32(file))])
     return bytes(file + _summary(len(file), defined, parts, chunks) + MAGIC)
 
 
@@ -119,7 +119,7 @@ def _add_chunk(
     compressed = compress(part.records)
     size = len(part.records)
     start = len(file)
-    file += _written([Chunk("zstd", compressed, ended, began, crc32(part.records), size)])
+    file += _write_bytes([Chunk("zstd", compressed, ended, began, crc32(part.records), size)])
     indexes = len(file)
     offsets: dict[int, int] = {}
     for channel, index in part.places.items():
@@ -161,23 +161,23 @@ def _summary(
     )
     groups = {
         **{opcode: b"".join(records) for opcode, records in defined.items()},
-        Opcode.STATISTICS: _written([statistics]),
-        Opcode.CHUNK_INDEX: _written(chunks),
+        Opcode.STATISTICS: _write_bytes([statistics]),
+        Opcode.CHUNK_INDEX: _write_bytes(chunks),
         Opcode.ATTACHMENT_INDEX: b"",
         Opcode.METADATA_INDEX: b"",
     }
     summary = b"".join(groups.values())
     offsets = start + len(summary)
     starts = accumulate(map(len, groups.values()), initial=start)
-    summary += _written(
+    summary += _write_bytes(
         SummaryOffset(opcode, place, len(group))
         for (opcode, group), place in zip(groups.items(), starts, strict=False)
     )
     footer = _FOOTER.pack(Opcode.FOOTER, 20, start, offsets)
-    return summary + _written([Footer(start, offsets, crc32(footer, crc32(summary)))])
+    return summary + _write_bytes([Footer(start, offsets, crc32(footer, crc32(summary)))])
 
 
-def _written(records: Iterable[McapRecord]) -> bytes:
+def _write_bytes(records: Iterable[McapRecord]) -> bytes:
     builder = RecordBuilder()
     for record in records:
         record.write(builder)

@@ -74,14 +74,14 @@ def film(recording: Recording, resolution: int = 84, backend: str = "") -> Itera
         if abs(step.reward) > NOTABLE:
             latest = (step.reward, number)
         assert step.observation.camera is not None
-        view[:, :PANEL] = _enlarged(step.observation.camera)
+        view[:, :PANEL] = _enlarge(step.observation.camera)
         ground.draw(step, plan[:, :PANEL])
         numbers[:] = _PAGE
         _write_numbers(numbers, len(recording.steps), number, step, total, latest)
         yield canvas
 
 
-def _enlarged(image: Frame) -> Frame:
+def _enlarge(image: Frame) -> Frame:
     """A square image with its pixels as squares, (PANEL, PANEL, 3)."""
     index = np.arange(PANEL) * len(image) // PANEL
     wide = np.repeat(image, np.bincount(index, minlength=len(image)), axis=1)

@@ -121,7 +121,7 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
     total = 0.0
     motion = other_motion(header, chosen)
     if motion is not None:
-        replayed = list(_replayed(recording, environment))
+        replayed = list(_replay(recording, environment))
         for step in recording.steps:
             total += step.reward
         footer, steps = recording.footer, len(recording.steps)
@@ -135,7 +135,7 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
     compared = reached = 0
     difference: FirstDifference | None = None
     for number, (recorded, step) in enumerate(
-        zip_longest(recording.steps, _replayed(recording, environment))
+        zip_longest(recording.steps, _replay(recording, environment))
     ):
         if recorded is None or step is None:
             difference = FirstDifference(number, "step", _there(recorded), _there(step))
@@ -152,7 +152,7 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
             difference = _compare_choice(recording, reached)
     comparison = None
     if chosen != header.backend:
-        again = _replayed(recording, _environment(header, chosen, spec, make))
+        again = _replay(recording, _environment(header, chosen, spec, make))
         comparison = _compare_courses(recording, list(again))
     return Verification(compared, difference, differences, chosen, comparison, looks)
 
@@ -220,7 +220,7 @@ def seen_again(
     chosen = stage(recording.header, backend)
     privileged = state and chosen == SIMULATOR
     seeing = replace(spec, camera=CameraSpec(resolution), privileged=privileged or spec.privileged)
-    yield from _replayed(recording, _environment(recording.header, chosen, seeing, make))
+    yield from _replay(recording, _environment(recording.header, chosen, seeing, make))
 
 
 def played_again(
@@ -242,7 +242,7 @@ def played_again(
     spec = spec_from_proto(header.observation_spec)
     if not camera:
         spec = replace(spec, camera=None, privileged=False)
-    yield from _replayed(recording, _environment(header, stage(header, backend), spec, make))
+    yield from _replay(recording, _environment(header, stage(header, backend), spec, make))
 
 
 def other_looks(header: results_pb2.EpisodeHeader) -> str:
@@ -319,7 +319,7 @@ def _compare_courses(recording: Recording, replayed: Sequence[Step]) -> BackendC
     )
 
 
-def _replayed(recording: Recording, environment: Environment) -> Iterator[Step]:
+def _replay(recording: Recording, environment: Environment) -> Iterator[Step]:
     header = recording.header
     try:
         if recording.steps:

@@ -205,7 +205,7 @@ class BatteryReport:
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, as documented by the schema `battery_report`."""
         battery, marks = self.battery, self.battery.marks
-        return _rounded(
+        return _round_values(
             {
                 "version": VERSION,
                 "battery": self.name,
@@ -474,12 +474,12 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
 
 
-def _rounded(value: Any) -> Any:
+def _round_values(value: Any) -> Any:
     """JSON values with six significant digits; None for what is no finite number."""
     if isinstance(value, dict):
-        return {key: _rounded(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {key: _round_values(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list | tuple):
-        return [_rounded(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_round_values(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     return value

@@ -76,11 +76,11 @@ def _course(fitted: FitResult, estimates: Mapping[str, str]) -> Iterator[Drawn]:
             "course",
             lambda name=name: posterior.trajectory(fitted, nodes=[name], course=course, key=False),
             f"Estimate of {name} with its 90 % interval over {course.after[-1]} episodes: "
-            f"{_narrowed(widths)}. {estimates.get(name, '')}",
+            f"{_say_narrowing(widths)}. {estimates.get(name, '')}",
         )
 
 
-def _narrowed(widths: Floats) -> str:
+def _say_narrowing(widths: Floats) -> str:
     if len(widths) < 2 or not widths[0]:
         return "nothing was played yet"
     share = widths[-1] / widths[0]
@@ -99,7 +99,7 @@ def _demands(fitted: FitResult) -> Iterator[Drawn]:
             "demands",
             lambda name=name: prediction.characteristic(fitted, demands=[name], key=False),
             f"{what} by {name}: the curve that the layout predicts with its 90 % band, and "
-            f"{_passed_by(fitted, name)}.",
+            f"{_say_passes(fitted, name)}.",
         )
 
 
@@ -115,7 +115,7 @@ def _drawn(part: str, draw: Callable[[], Figure], alt: str) -> Drawn:
         return Drawn(part, None, str(error))
 
 
-def _passed_by(fitted: FitResult, demand: str) -> str:
+def _say_passes(fitted: FitResult, demand: str) -> str:
     """How many episodes were passed, or the mean score, in both halves of a demand's values."""
     data: Any = fitted.data
     values = data.features[:, fitted.layout.feature_names.index(demand)]

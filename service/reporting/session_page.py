@@ -57,7 +57,7 @@ def session_page(
     layout: Row = profile.get("layout", {})
     scales = told.scales_of(fitted)
     nodes = told.node_rows(profile["nodes"], fitted.layout.latents, scales)
-    table = with_observed(_predicted(rows), fitted)
+    table = with_observed(_predict_mean(rows), fitted)
     figures, missing = _figures(fitted, table, {row.name: row.told for row in nodes})
     units = {f.name: f.unit for f in fitted.layout.features}
     episodes = told.episode_rows(rows, because or {}, units)
@@ -119,7 +119,7 @@ def session_page(
     )
 
 
-def _predicted(rows: Sequence[Row]) -> pd.DataFrame:
+def _predict_mean(rows: Sequence[Row]) -> pd.DataFrame:
     """What was predicted before each attempt, and what became of it."""
     import pandas as pd
 

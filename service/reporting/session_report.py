@@ -452,7 +452,7 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
         ("seed", str(about.get("seed", ""))),
         ("session", str(about.get("session", "")).removeprefix("sessions/")),
         ("begun", created),
-        ("not counted", _uncounted(about)),
+        ("not counted", _say_uncounted(about)),
         ("versions", _versions(about.get("versions") or {})),
     ]
     covered: Row | None = about.get("coverage")
@@ -531,7 +531,7 @@ def _policy_words(policy: Row, alarm: int | None = None) -> str:
     return words
 
 
-def _uncounted(about: Row) -> str:
+def _say_uncounted(about: Row) -> str:
     parts = [
         f"{about[key]} {word}"
         for key, word in (

@@ -340,7 +340,7 @@ class GrpcLink(AgentLink):
                 self._away.cancel()
             self._away = self._loop.call_later(self.lease.seconds, self.interrupt, Cause.AGENT_LEFT)
 
-    def _awaited(self) -> Future[None]:
+    def _wait_for_agent(self) -> Future[None]:
         """Return a future that is done once the agent has come back."""
         if self._back is None:
             self._back = self._loop.create_future()
@@ -381,7 +381,7 @@ class GrpcLink(AgentLink):
         while True:
             stream = self._stream
             if stream is None:
-                await self._wait(self._awaited())
+                await self._wait(self._wait_for_agent())
                 continue
             try:
                 if self._reading is None:

@@ -299,11 +299,11 @@ def _check_hello(hello: gateway_pb2.Hello, session: Session) -> None:
         if wanted != shown:
             raise ServiceError(
                 Code.OBSERVATION_MISMATCH,
-                f"{name} shows {_described(shown)}; the agent needs {_described(wanted)}",
+                f"{name} shows {_describe(shown)}; the agent needs {_describe(wanted)}",
             )
 
 
-def _described(spec: ObservationSpec) -> str:
+def _describe(spec: ObservationSpec) -> str:
     camera = f"camera {spec.camera.shape}" if spec.camera else "no camera"
     rays = (
         f"{2 * spec.rays.per_side + 1} rays to {spec.rays.max_degrees:g} degrees with "

@@ -86,10 +86,10 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
 @cache
 def shipped() -> tuple[LayoutRecord, ...]:
     """Return every variant of the shipped layouts; the default variant of each comes first."""
-    return tuple(_shipped())
+    return tuple(_shipped_records())
 
 
-def _shipped() -> Iterator[LayoutRecord]:
+def _shipped_records() -> Iterator[LayoutRecord]:
     for name in LAYOUTS:
         for variant in variants(name):
             yield LayoutRecord(load_layout(name, variant).identity, name, variant, text_of(name))

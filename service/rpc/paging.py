@@ -49,7 +49,7 @@ def paged(
     start = 0
     if token:
         after = _after(token, _digest(request))
-        place = _looked_for(items, key, after) if find is None else find(after)
+        place = _find_offset(items, key, after) if find is None else find(after)
         if place is None:
             raise ServiceError(
                 Code.BAD_PAGE, f"{after!r} is no longer in the list; start with the first page"
@@ -65,7 +65,7 @@ def stored(request: Message) -> Page:
     return Page(_size(request), getattr(request, "page_token"))  # noqa: B009
 
 
-def _looked_for(items: Sequence[_T], key: Callable[[_T], str], wanted: str) -> int | None:
+def _find_offset(items: Sequence[_T], key: Callable[[_T], str], wanted: str) -> int | None:
     return next((k for k, item in enumerate(items) if key(item) == wanted), None)
 
 

@@ -160,7 +160,9 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         about = {**profile["provenance"], "exported_by": asdict(writer)}
         outcomes = await self._outcomes(session)
         profile = {**profile, "provenance": about}
-        content = await asyncio.to_thread(lambda: _written(writer, profile, [*outcomes.rows()]))
+        content = await asyncio.to_thread(
+            lambda: _export_bytes(writer, profile, [*outcomes.rows()])
+        )
         await asyncio.to_thread(path.write_bytes, content)
         return f"{session}.{name}"
 
@@ -262,7 +264,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         return Outcomes(lambda: outcome_rows(current, battery, attempts(), weights), battery.units)
 
 
-def _written(
+def _export_bytes(
     writer: Plugin, profile: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]
 ) -> bytes:
     """What another package's export makes of a session.

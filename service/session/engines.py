@@ -180,7 +180,7 @@ class Engines:
             BadPageError: The page's token did not come from a list of the store.
         """
         stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
-        return Listing(map(self._as_known, stored), stored.next)
+        return Listing(map(self._as_known_session, stored), stored.next)
 
     async def backlog(self, most: int) -> dict[str, str]:
         """Return what sessions wait for, by their ids, of the newest that are not over."""
@@ -192,7 +192,7 @@ class Engines:
                 words[name] = said
         return words
 
-    def _as_known(self, stored: Session) -> Session:
+    def _as_known_session(self, stored: Session) -> Session:
         engine = self._engines.look(stored.id)
         if engine is None:
             return stored

@@ -93,7 +93,7 @@ class Looker:
         before = ""
         for k, link in enumerate(links):
             if make_link(before, link.what, link.content, link.recording) != link:
-                problems.append(f"link {k} ({_named(link.what)}) of the chain was changed")
+                problems.append(f"link {k} ({_name_of_link(link.what)}) of the chain was changed")
             before = link.digest
         latest = {link.what: link for link in links}
         if not links:
@@ -103,14 +103,14 @@ class Looker:
         for what, link in latest.items():
             if what in now:
                 if now[what] != link.content:
-                    problems.append(f"the record of {_named(what)} was changed")
+                    problems.append(f"the record of {_name_of_link(what)} was changed")
             elif not damage:
-                problems.append(f"{_named(what)} was removed")
+                problems.append(f"{_name_of_link(what)} was removed")
             if link.recording:
                 self._compare_file(problems, session, link)
         if links:
             added = (what for what in now if what not in latest)
-            problems += [f"{_named(what)} was added without a link" for what in added]
+            problems += [f"{_name_of_link(what)} was added without a link" for what in added]
         notes: tuple[str, ...] = ()
         with _told(problems, "its record"):
             stored = self._store.session(session)
@@ -163,7 +163,9 @@ class Looker:
         try:
             key = kept_key(session, link.what)
         except ValueError:  # the link itself was changed
-            problems.append(f"the chain tells of a file of {_named(link.what)}, which has none")
+            problems.append(
+                f"the chain tells of a file of {_name_of_link(link.what)}, which has none"
+            )
             return
         with _told(problems, called):
             digest = self._files.digest(key)
@@ -193,7 +195,7 @@ def file_named(what: str) -> str:
     if what == PROFILE:
         return "the fit of the profile"
     kind = "draws" if what.startswith(CERTIFICATE) else "recording"
-    return f"the {kind} of {_named(what)}"
+    return f"the {kind} of {_name_of_link(what)}"
 
 
 @contextmanager
@@ -271,7 +273,7 @@ def _notes(store: SqlStore, session: Session) -> tuple[str, ...]:
     )
 
 
-def _named(what: str) -> str:
+def _name_of_link(what: str) -> str:
     """What a link is about, for people."""
     number, _, attempt = what.partition("-")
     if number.isdecimal() and attempt.isdecimal():

@@ -253,7 +253,7 @@ class _Episode:
                 if not self._terms.recorded:
                     self._steps.add(0, self._last, None, ())
                 if not self._directly():
-                    self._relayed()
+                    self._relay()
             except _OverspentError as error:
                 exceeded = str(error)
             except AgentLeftError as error:
@@ -335,7 +335,7 @@ class _Episode:
             if self._take(Answer(actions, reader.take_notes(), waited), ask):
                 return
 
-    def _relayed(self) -> None:
+    def _relay(self) -> None:
         """Play with the agent by way of the server until the episode is over.
 
         What it is asked is recorded before. It may be away and come back after this worker was

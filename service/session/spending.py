@@ -69,9 +69,9 @@ class Meter:
             self.spent.limits + said["limit"],
             self.spent.errors + said["error"],
         )
-        return self._exceeded(self.spent.tokens - before)
+        return self._exceeded_allowance(self.spent.tokens - before)
 
-    def _exceeded(self, tokens: int) -> str:
+    def _exceeded_allowance(self, tokens: int) -> str:
         """Return which allowance the sums exceed now, if the last answer took so many tokens."""
         most = self._allowance
         if 0.0 < most.episode_seconds < self.spent.thinking_seconds:

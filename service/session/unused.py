@@ -204,14 +204,14 @@ def _parts(one: object) -> tuple[Sequence[object], float]:
         return (() if one.base is None else (one.base,)), 1.0  # ours hold numbers
     if isinstance(one, dict):
         known = cast("dict[object, object]", one)
-        keys, share = _sampled(list(known))
+        keys, share = _sample_rows(list(known))
         return [part for key in keys for part in (key, known[key])], share
     if isinstance(one, list | tuple | set | frozenset):
-        return _sampled(list(cast("Sequence[object]", one)))
+        return _sample_rows(list(cast("Sequence[object]", one)))
     return gc.get_referents(one), 1.0
 
 
-def _sampled(items: Sequence[object]) -> tuple[Sequence[object], float]:
+def _sample_rows(items: Sequence[object]) -> tuple[Sequence[object], float]:
     if len(items) <= _ALL:
         return list(items), 1.0
     step = len(items) / _ALL

@@ -238,7 +238,7 @@ class SqlStore:
             taken = _try_to_hold(held)
             holder = held.scalar(select(table.c.value).where(key)) or "unknown"
             if not taken or self._holder not in ("", holder):  # or one has come and gone
-                raise StoreInUseError(_held_by(self._engine, holder))
+                raise StoreInUseError(_holder_of(self._engine, holder))
             held.execute(delete(table).where(key))
             held.execute(insert(table).values(key=_HOLDER, value=server))
         except BaseException:
@@ -259,7 +259,7 @@ class SqlStore:
                 table = schema.meta
                 holder = db.scalar(select(table.c.value).where(table.c.key == _HOLDER))
                 if holder != self._holder:
-                    raise StoreInUseError(_held_by(self._engine, holder or "unknown"))
+                    raise StoreInUseError(_holder_of(self._engine, holder or "unknown"))
             yield db
 
     def put_battery(self, battery: BatteryRecord) -> None:
@@ -284,7 +284,7 @@ class SqlStore:
         """Return the battery with this id; None if there is none."""
         with self._reader.connect() as db:
             row = db.execute(
-                _owned("batteries").where(schema.batteries.c.id == battery)
+                _select_owned("batteries").where(schema.batteries.c.id == battery)
             ).one_or_none()
         return None if row is None else _battery(row)
 
@@ -302,7 +302,9 @@ class SqlStore:
             BadPageError: The page's token did not come from such a list.
         """
         table = schema.batteries
-        query = _owned("batteries").where(owners.wanted("batteries", whose)).order_by(table.c.id)
+        query = (
+            _select_owned("batteries").where(owners.wanted("batteries", whose)).order_by(table.c.id)
+        )
         if page.after:
             query = query.where(table.c.id > _name(page.after, "battery"))
         if contains:  # LIKE does not heed the case on SQLite
@@ -363,7 +365,7 @@ class SqlStore:
         """Return the layout with this digest; None if there is none."""
         table = schema.layouts
         with self._reader.connect() as db:
-            row = db.execute(_owned("layouts").where(table.c.digest == digest)).one_or_none()
+            row = db.execute(_select_owned("layouts").where(table.c.digest == digest)).one_or_none()
         return None if row is None else _layout(row)
 
     def layouts(
@@ -384,7 +386,7 @@ class SqlStore:
         """
         table = schema.layouts
         order = (table.c.name, table.c.variant, table.c.digest)
-        query = _owned("layouts").where(table.c.digest.not_in(but))
+        query = _select_owned("layouts").where(table.c.digest.not_in(but))
         query = query.where(owners.wanted("layouts", whose)).order_by(*order)
         if page.after:
             last = self.layout(_name(page.after, "layout"))
@@ -419,7 +421,7 @@ class SqlStore:
         table = schema.sessions
         with self._changing() as db:
             if request_id:
-                known = _requested(db, request_id)
+                known = _find_requested(db, request_id)
                 if known is not None:
                     if asked_for(known.spec) != asked_for(spec) or known.owner != owner:
                         raise ValueError(f"request id {request_id!r} was used for another session")
@@ -470,7 +472,7 @@ class SqlStore:
     def requested(self, request_id: str) -> Session | None:
         """Return the session that was created under this request id; None if there is none."""
         with self._reader.connect() as db:
-            return _requested(db, request_id)
+            return _find_requested(db, request_id)
 
     def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
@@ -528,7 +530,7 @@ class SqlStore:
                     played.c.session == session
                 )
             )
-            counted = _summed(_counted(*row[:3], records.SPENT.read(row.spent)) for row in rows)
+            counted = _sum_counts(_counted(*row[:3], records.SPENT.read(row.spent)) for row in rows)
             return SessionCounts(*kept[:3], records.SPENT.read(kept.spent)), counted
 
     def standings(self, limit: int) -> dict[str, WaitState]:
@@ -536,7 +538,7 @@ class SqlStore:
         table = schema.sessions
         asked = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
         columns = (table.c.id, table.c.state, table.c.paused)
-        query = select(*columns, _unjudged()).where(_in_states(asked, Page(limit)))
+        query = select(*columns, _count_unjudged()).where(_in_states(asked, Page(limit)))
         with self._reader.connect() as db:
             rows = db.execute(query.order_by(table.c.seq.desc()).limit(limit)).all()
         return {
@@ -672,7 +674,9 @@ class SqlStore:
         """
         table = schema.campaigns
         with self._changing() as db:
-            row = db.execute(_owned("campaigns").where(table.c.id == campaign.id)).one_or_none()
+            row = db.execute(
+                _select_owned("campaigns").where(table.c.id == campaign.id)
+            ).one_or_none()
             if row is not None:
                 return _campaign(row)
             for session in campaign.sessions:
@@ -698,7 +702,7 @@ class SqlStore:
         """Return the campaign with this id; None if there is none."""
         table = schema.campaigns
         with self._reader.connect() as db:
-            row = db.execute(_owned("campaigns").where(table.c.id == campaign)).one_or_none()
+            row = db.execute(_select_owned("campaigns").where(table.c.id == campaign)).one_or_none()
         return None if row is None else _campaign(row)
 
     def campaign_of(self, session: str) -> str:
@@ -721,7 +725,7 @@ class SqlStore:
             BadPageError: The page's token did not come from such a list.
         """
         table = schema.campaigns
-        query = _owned("campaigns").where(owners.wanted("campaigns", wanted.whose))
+        query = _select_owned("campaigns").where(owners.wanted("campaigns", wanted.whose))
         if wanted.battery:
             query = query.where(table.c.battery == wanted.battery)
         rows, following = self._newest(query, table.c.seq, page)
@@ -1222,7 +1226,7 @@ def _try_to_hold(db: Connection) -> bool:
     return taken
 
 
-def _held_by(engine: Engine, holder: str) -> str:
+def _holder_of(engine: Engine, holder: str) -> str:
     where = engine.url.render_as_string(hide_password=True)
     return (
         f"the database {where} is in use by another server, {holder}; stop that one, or choose "
@@ -1400,17 +1404,17 @@ def _insert(db: Connection, statement: Any, taken: str) -> None:
 
 
 @cache
-def _owned(kind: str) -> Select[Any]:
+def _select_owned(kind: str) -> Select[Any]:
     """Return what reads rows of a kind with their owners."""
     return select(schema.metadata.tables[kind], owners.column(kind))
 
 
 @cache
 def _session_query() -> Select[Any]:
-    return select(schema.sessions, owners.column("sessions"), _unjudged())
+    return select(schema.sessions, owners.column("sessions"), _count_unjudged())
 
 
-def _unjudged() -> Label[Any]:
+def _count_unjudged() -> Label[Any]:
     """Numbers of the episodes of a session of which nobody has said what they are, as text."""
     table, played = schema.sessions, schema.episodes
     numbers = func.aggregate_strings(cast(played.c.number, String), ",")
@@ -1419,7 +1423,7 @@ def _unjudged() -> Label[Any]:
 
 
 def _listed(unjudged: str | None) -> tuple[int, ...]:
-    """What `_unjudged` found, as numbers."""
+    """What `_count_unjudged` found, as numbers."""
     return tuple(sorted(map(int, unjudged.split(",")))) if unjudged else ()
 
 
@@ -1481,7 +1485,7 @@ def _counted(
     return SessionCounts(int(counts), int(counts and passed), int(practice), spent)
 
 
-def _summed(parts: Iterable[SessionCounts]) -> SessionCounts:
+def _sum_counts(parts: Iterable[SessionCounts]) -> SessionCounts:
     episodes = successes = practised = 0
     spent = NOTHING
     for part in parts:
@@ -1509,7 +1513,7 @@ def _change_counts(db: Connection, session: str, by: SessionCounts) -> None:
         db.execute(update(table).where(this).values(changed))
 
 
-def _requested(db: Connection, request_id: str) -> Session | None:
+def _find_requested(db: Connection, request_id: str) -> Session | None:
     this = schema.sessions.c.request_id == request_id
     row = db.execute(_session_query().where(this)).one_or_none()
     return None if row is None else _session(row)

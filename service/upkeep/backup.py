@@ -119,7 +119,7 @@ class _Backup:
     def make(self, path: Path, aside: Path, *, with_keys: bool) -> BackedUp:
         """Copy everything, and the manifest last."""
         self._tell("copying the database")
-        with _copied(self._place, aside) as (database, snapshot):
+        with _copy_database(self._place, aside) as (database, snapshot):
             sessions = snapshot.count(schema.sessions)
             wanted = dict(_files_of(snapshot))
             batteries = _batteries_of(snapshot)
@@ -217,7 +217,7 @@ def _member(key: str, size: int, changed: float) -> tarfile.TarInfo:
 
 
 @contextmanager
-def _copied(place: Place, aside: Path) -> Generator[tuple[Path, Snapshot]]:
+def _copy_database(place: Place, aside: Path) -> Generator[tuple[Path, Snapshot]]:
     """Copy the database into a folder; yield the copy, and a look at the state that it has."""
     if place.settings.store:
         copy = aside / DUMP

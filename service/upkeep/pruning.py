@@ -173,7 +173,9 @@ def prune(place: Place, plan: Plan, server: Server | None = None, tell: Tell = s
     done = size = 0
     with said(place.settings):
         if plan.before is not None:
-            with _noted(place, "CutAudit", "", f"lines before {plan.before:%Y-%m-%d %H:%M}"):
+            with _note_in_audit(
+                place, "CutAudit", "", f"lines before {plan.before:%Y-%m-%d %H:%M}"
+            ):
                 place.store.audit.remove(plan.before)
         if not plan.losses:
             return Pruned(0, 0, {})
@@ -214,7 +216,7 @@ def _removing(
 
 
 def _remove_campaign(place: Place, campaign: str) -> None:
-    with _noted(place, "DeleteCampaign", names.campaign_name(campaign), _BY_COMMAND):
+    with _note_in_audit(place, "DeleteCampaign", names.campaign_name(campaign), _BY_COMMAND):
         place.store.delete_campaign(campaign)
 
 
@@ -223,12 +225,12 @@ def _remove_session(place: Place, session: str) -> None:
         for kind in (RECORDINGS, CERTIFICATES):
             place.files.remove(f"{kind}/{session}")
 
-    with _noted(place, "DeleteSession", names.session_name(session), _BY_COMMAND):
+    with _note_in_audit(place, "DeleteSession", names.session_name(session), _BY_COMMAND):
         place.store.delete_session(session, files)
 
 
 @contextmanager
-def _noted(place: Place, action: str, thing: str, words: str) -> Generator[None]:
+def _note_in_audit(place: Place, action: str, thing: str, words: str) -> Generator[None]:
     """Write into the audit log what is done in the block, before and after."""
     line = replace(by_command(action, thing, words), result=BEGUN)
     (number,) = place.store.audit.write([line])

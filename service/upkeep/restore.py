@@ -87,7 +87,7 @@ def restore(path: Path, settings: Settings, tell: Tell = silent) -> Restored:
     """
     if not path.is_file():
         raise DataError(f"there is no file {path}")
-    with said(settings, settings.home), _owned(settings):
+    with said(settings, settings.home), _own_store(settings):
         for stage in settings.home.glob(f"{_STAGE}*"):  # of one that was killed
             if (stage / _READY).exists() and not settings.store:
                 return _finish(stage, settings)
@@ -158,12 +158,12 @@ def _finish(stage: Path, settings: Settings) -> Restored:
         _place(content, home)
         (content / DATABASE).rename(home / DATABASE)
         sync_folder(home)
-    restored = _restored(settings, manifest)
+    restored = _restore(settings, manifest)
     shutil.rmtree(stage)
     return restored
 
 
-def _restored(settings: Settings, manifest: Mapping[str, Any]) -> Restored:
+def _restore(settings: Settings, manifest: Mapping[str, Any]) -> Restored:
     return Restored(
         place_name(settings),
         str(manifest["made"]),
@@ -234,7 +234,7 @@ def _send(settings: Settings, content: Path) -> None:
 
 
 @contextmanager
-def _owned(settings: Settings) -> Generator[None]:
+def _own_store(settings: Settings) -> Generator[None]:
     """Keep servers away from a store, and leave no directory behind that was not there."""
     there = settings.home.exists()
     locked = (settings.home / LOCK_FILE).exists()

@@ -141,7 +141,7 @@ class Guard:
             if body is None:
                 problem, status = f"at most {MOST_BODY} bytes", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             else:
-                problem = _forged(request.headers, asked, body)
+                problem = _reason_of_forgery(request.headers, asked, body)
         if not problem:
             with self._serving(request):
                 await self._app(scope, receive, _with_headers(send))
@@ -187,7 +187,7 @@ async def _body(request: Request) -> bytes | None:
     return bytes(body)
 
 
-def _forged(headers: Headers, asked: Asked, body: bytes) -> str:
+def _reason_of_forgery(headers: Headers, asked: Asked, body: bytes) -> str:
     """Read the form that was sent, and return why it is not one of ours; empty if it is."""
     if headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         asked.form = dict(parse_qsl(body.decode(errors="replace")))

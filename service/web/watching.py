@@ -77,11 +77,11 @@ def watching(site: Site) -> Part:
         name = _id(request)
         caller = await site.check(request, WATCH, f"sessions/{name}")
         await site.client(request).get_session(name)
-        stream = _while_admitted(feeds.watch(name), caller)
+        stream = _watch_while_admitted(feeds.watch(name), caller)
         headers = {"x-accel-buffering": "no"}  # or a proxy keeps back what is to be seen now
         return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
-    async def _while_admitted(
+    async def _watch_while_admitted(
         messages: AsyncGenerator[bytes], caller: Caller
     ) -> AsyncGenerator[bytes]:
         looked = time.monotonic()

@@ -11,7 +11,7 @@ from animalcat.apart.output import KEPT_BYTES, LINES, MARK, AgentOutput, shown
 from animalcat.text.terminals import harmless
 
 
-def _printed(command: str) -> AgentOutput:
+def _run_and_print(command: str) -> AgentOutput:
     output = AgentOutput()
     with subprocess.Popen(["sh", "-c", command], stdout=output.writes):
         output.begun()
@@ -21,7 +21,7 @@ def _printed(command: str) -> AgentOutput:
 
 def test_600_megabytes_take_no_memory_and_are_cut_with_a_note() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    text = _printed("head -c 600000000 /dev/zero; echo; echo the end").text()
+    text = _run_and_print("head -c 600000000 /dev/zero; echo; echo the end").text()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10  # KiB
     first, _, rest = text.partition("\n")
     away = 600_000_009 - KEPT_BYTES
@@ -33,7 +33,7 @@ def test_600_megabytes_take_no_memory_and_are_cut_with_a_note() -> None:
 
 
 def test_little_is_kept_whole() -> None:
-    assert _printed("echo one; echo two").text() == "one\ntwo\n"
+    assert _run_and_print("echo one; echo two").text() == "one\ntwo\n"
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,7 @@ def _command(server: Server, agent: Path, name: str) -> list[str]:
     return [*command, "--no-certify", "--agent", f"{agent}:{name}"]
 
 
-def _printed(terminal: int, process: subprocess.Popen[bytes]) -> str:
+def _read_terminal(terminal: int, process: subprocess.Popen[bytes]) -> str:
     """What a command prints to its terminal until it ends."""
     said = b""
     while True:
@@ -268,7 +268,7 @@ def test_an_agent_has_no_terminal_and_cannot_forge_what_is_printed(
         preexec_fn=lambda: os.login_tty(0),
     ) as process:
         os.close(inner)
-        said = _printed(terminal, process)
+        said = _read_terminal(terminal, process)
     os.close(terminal)
     assert process.returncode == 1, said
     lines = said.replace("\r\n", "\n").splitlines()

@@ -28,7 +28,7 @@ def walked(arena: Arena, way: Route, yaw: float) -> tuple[float, float]:
         turns = {turn.at for turn in way.turns()}
         for decision in range(1, 400):
             (x, _, z), (_, _, speed) = step.observation.position, step.observation.velocity
-            while k < len(points) - 1 and _passed(points[k - 1], points[k], float(x), float(z)):
+            while k < len(points) - 1 and _is_passed(points[k - 1], points[k], float(x), float(z)):
                 k += 1
             to = points[k]
             away = math.hypot(to.x - x, to.z - z)
@@ -45,7 +45,7 @@ def walked(arena: Arena, way: Route, yaw: float) -> tuple[float, float]:
         environment.close()
 
 
-def _passed(a: tuple[float, ...], b: tuple[float, ...], x: float, z: float) -> bool:
+def _is_passed(a: tuple[float, ...], b: tuple[float, ...], x: float, z: float) -> bool:
     away = math.hypot(b[0] - x, b[2] - z)
     beyond = (b[0] - a[0]) * (x - b[0]) + (b[2] - a[2]) * (z - b[2]) > 0
     return away < 0.35 or (away < 1.5 and beyond)

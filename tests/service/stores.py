@@ -555,11 +555,11 @@ def _profile(session: str, spec: SessionSpec, played: Played, agent: _Agent) -> 
     profile = dict(played.profile)
     about = {"session": f"sessions/{session}", "agent": spec.agent, "seed": spec.seed}
     profile["provenance"] = {**profile["provenance"], **about}
-    profile["nodes"] = {name: _moved(node, agent) for name, node in profile["nodes"].items()}
+    profile["nodes"] = {name: _move_node(node, agent) for name, node in profile["nodes"].items()}
     return json.dumps(profile)
 
 
-def _moved(node: Mapping[str, Any], agent: _Agent) -> dict[str, Any]:
+def _move_node(node: Mapping[str, Any], agent: _Agent) -> dict[str, Any]:
     """A node of a profile with another mean, unless it would not fit its range then."""
     by = agent.shift * node["sd"]
     low, high = node["range"]

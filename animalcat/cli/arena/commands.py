@@ -125,7 +125,7 @@ def check_files(
     exit code is 1 when there is an error.
     """
     chance = chance_of(rng, seed, build or NEWEST)
-    results = _checked_all(paths, strict, chance, by_build=build is not None)
+    results = _check_all(paths, strict, chance, by_build=build is not None)
     problems = [problem for _, _, problems_of in results for problem in problems_of]
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
@@ -386,7 +386,7 @@ def _arena(config: ArenaConfig, number: int | None) -> Arena:
     return config.arenas[number]
 
 
-def _checked_all(
+def _check_all(
     paths: Iterable[Path], strict: bool, chance: Chance, *, by_build: bool
 ) -> list[_FileReport]:
     """The files of all paths with their problems; a path is held for a battery of its own."""
@@ -399,7 +399,7 @@ def _checked_all(
             here: list[_FileReport] = []
             arenas: list[tuple[str, str, Arena]] = []
             for name, path in folder.files:
-                result, known = _checked(path, strict, chance, by_build=by_build)
+                result, known = _check_file(path, strict, chance, by_build=by_build)
                 here.append(result)
                 called = instance_name(name)
                 arenas += [
@@ -421,7 +421,7 @@ def _checked_all(
     return results
 
 
-def _checked(
+def _check_file(
     path: Path, strict: bool, chance: Chance, *, by_build: bool
 ) -> tuple[_FileReport, dict[int, Arena]]:
     """A file with its problems, and the arenas that its episodes start with, by number."""

@@ -127,8 +127,8 @@ def make(
             )
     except ArenaError as error:
         fail(str(error))
-    wrong = _checked(chosen, instances) if check else []
-    paths = _written(chosen, instances, output) if output else {}
+    wrong = _broken_claims(chosen, instances) if check else []
+    paths = _write_arenas(chosen, instances, output) if output else {}
     rows = _rows(chosen, instances, paths, results)
     if output:
         (output / MANIFEST).write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
@@ -170,7 +170,7 @@ def families(
         chosen = [_family(family)] if family else [load_family(name) for name in FAMILIES]
     except ArenaError as error:
         fail(str(error))
-    rows = [_described(family) for family in chosen]
+    rows = [_describe(family) for family in chosen]
     if not family:
         rows += [_of_plugin(one) for one in plugins.every("family") if one.name not in FAMILIES]
     if as_json:
@@ -274,7 +274,7 @@ def _named(instance: FamilyInstance, name: str) -> FamilyInstance:
     return replace(instance, name=name, task=name)
 
 
-def _checked(family: Family, instances: Sequence[FamilyInstance]) -> list[str]:
+def _broken_claims(family: Family, instances: Sequence[FamilyInstance]) -> list[str]:
     """Claims of a family that do not hold, a line for each."""
     wrong: list[str] = []
     player = Player()
@@ -291,7 +291,9 @@ def _checked(family: Family, instances: Sequence[FamilyInstance]) -> list[str]:
     return wrong
 
 
-def _written(family: Family, instances: Sequence[FamilyInstance], folder: Path) -> dict[str, str]:
+def _write_arenas(
+    family: Family, instances: Sequence[FamilyInstance], folder: Path
+) -> dict[str, str]:
     """Write arenas; name of each instance -> name of its file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -365,7 +367,7 @@ def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:
     }
 
 
-def _described(family: Family) -> dict[str, Any]:
+def _describe(family: Family) -> dict[str, Any]:
     claims = {claim.demand for paradigm in family.paradigms for claim in family.claims_of(paradigm)}
     return {
         "family": family.name,

@@ -48,12 +48,12 @@ def export_as(form: str, asked: Asked) -> None:
     ways = entries("exports")
     if form not in ways:
         fail(f"--format {form}: there is no such form; there are: {', '.join(ways) or 'none'}")
-    with _explained():
+    with _explain_errors():
         ways[form].load()(asked)
 
 
 @contextmanager
-def _explained() -> Generator[None]:
+def _explain_errors() -> Generator[None]:
     """End the command with a sentence where something goes wrong that a user can mend."""
     try:
         yield

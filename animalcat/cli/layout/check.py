@@ -149,11 +149,11 @@ def check(
         "prior_predictive": [asdict(check) for check in prior],
         "posterior_predictive": [asdict(check) for check in posterior],
         "residuals": [asdict(row) for row in apart],
-        "held_out": _held_out(fitted, instances, outcomes, repeats, seed),
+        "held_out": _predict_held_out(fitted, instances, outcomes, repeats, seed),
     }
 
 
-def _held_out(
+def _predict_held_out(
     fitted: FitResult, instances: Instances, outcomes: Any, repeats: int, seed: int
 ) -> Report | None:
     if not repeats or len(outcomes) < _FEWEST:

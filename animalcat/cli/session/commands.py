@@ -180,7 +180,7 @@ def resume(
             current = client.judge_failure(current, ruling.value)
         bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
         if episodes or target_sd is not None:
-            _looked_at(client, current, agent, bounds, server)  # before anything is stored
+            _look_at_agent(client, current, agent, bounds, server)  # before anything is stored
             budget = current.spec.stop.max_episodes or 0  # answers say it
             # What a session of earlier rules left of its budget is not lost.
             played = current.episodes if current.over else budget
@@ -189,7 +189,7 @@ def resume(
         if current.over and agent:
             check_session(current, agent, same_agent=same_agent)
         if not current.over:
-            reference = _looked_at(client, current, agent, bounds, server)
+            reference = _look_at_agent(client, current, agent, bounds, server)
             if not reference:
                 _await(client, current, server)
                 return
@@ -434,7 +434,7 @@ def _show_agent(session: Session) -> None:
         typer.echo(f"{'changed':13} {change}")
 
 
-def _looked_at(
+def _look_at_agent(
     client: Client, session: Session, agent: str, bounds: Bounds, server: str | None
 ) -> str:
     """Look whether a session can go on with an agent; ends the command where it cannot.

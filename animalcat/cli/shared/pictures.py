@@ -128,10 +128,10 @@ def read_sessions(sessions: Sequence[str], server: str | None, data: Path | None
 def read_from(client: Client, sessions: Sequence[str]) -> list[Results]:
     """What sessions hold, from the server of a client."""
     with status("reading the posterior"):
-        return [_received(client, name) for name in sessions]
+        return [_receive(client, name) for name in sessions]
 
 
-def _received(client: Client, session: str) -> Results:
+def _receive(client: Client, session: str) -> Results:
     try:
         return received_results(client, session)
     except ValueError as error:

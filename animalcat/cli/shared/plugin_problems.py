@@ -14,7 +14,7 @@ def plugins_with_problems() -> Iterable[tuple[Plugin, str]]:
     """All plugins, each with why its name stands for something else; empty if it does not."""
     every = plugins.every()
     times = Counter((plugin.kind, plugin.name) for plugin in every)
-    ours = _built_in({plugin.kind for plugin in every})
+    ours = _own_names({plugin.kind for plugin in every})
     for plugin in every:
         others = [p.distribution for p in every if (p.kind, p.name) == (plugin.kind, plugin.name)]
         if plugin.name in ours.get(plugin.kind, ()):
@@ -29,7 +29,7 @@ def plugins_with_problems() -> Iterable[tuple[Plugin, str]]:
             yield plugin, ""
 
 
-def _built_in(kinds: Iterable[Kind]) -> Mapping[Kind, Iterable[str]]:
+def _own_names(kinds: Iterable[Kind]) -> Mapping[Kind, Iterable[str]]:
     """The names of our own of some kinds; agents have another form, so that none has theirs."""
     built_in: dict[Kind, Iterable[str]] = {}
     for kind in sorted(kinds, key=KINDS.index):

@@ -74,7 +74,7 @@ def lay_out(
     lines = [[column.name for column in asked], *cells]
     if width is None:
         lines = [[" ".join(cell.split()) for cell in line] for line in lines]
-        widths = [_padded([line[k] for line in lines], whole=k == 0) for k in range(len(asked))]
+        widths = [_width([line[k] for line in lines], whole=k == 0) for k in range(len(asked))]
         names = [column.name for column in asked]
         if sum(widths) > READABLE and not any(column.goes for column in asked):
             return _blocks(names, cells, READABLE)
@@ -126,7 +126,7 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-def _padded(cells: Sequence[str], *, whole: bool) -> int:
+def _width(cells: Sequence[str], *, whole: bool) -> int:
     """How wide a column is where lines may be as long as they like."""
     widths = map(cell_len, cells)
     return max((width for width in widths if whole or width <= PADDED), default=0)

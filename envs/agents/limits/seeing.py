@@ -82,7 +82,7 @@ class Resolution:
         """
         spec = info.observation_spec
         check_resolution(spec)
-        self._rays = None if spec.rays is None else self._told_by(spec.rays)
+        self._rays = None if spec.rays is None else self._telling_rays(spec.rays)
         self._spec = spec.rays
         self._block = 1
         if spec.camera is not None:
@@ -98,7 +98,7 @@ class Resolution:
             camera = _coarser(camera, self._block)
         return observation._replace(rays=rays, camera=camera)
 
-    def _told_by(self, spec: RaySpec) -> npt.NDArray[np.int64]:
+    def _telling_rays(self, spec: RaySpec) -> npt.NDArray[np.int64]:
         """For each ray, the ray that tells for it: the nearest to the middle of its angle."""
         angle = np.array(spec.angles)
         middle = np.round(angle / self._degrees) * self._degrees

@@ -81,7 +81,7 @@ class Beliefs:
         keep = np.ones(len(state), np.bool_)
         hiders = self._eyes.hiders(state)
         for row in np.flatnonzero(balls_in(state)).tolist():
-            center = self._believed(state, row, hiders, time)
+            center = self._believed_place(state, row, hiders, time)
             if center is not None and settings.side:
                 center = self._on_its_side(state, row, center)
             keep[row] = center is not None
@@ -89,7 +89,7 @@ class Beliefs:
                 believed[row, Column.CENTER : Column.HALF] = center
         return believed[keep]
 
-    def _believed(
+    def _believed_place(
         self, state: State, row: int, hiders: Hiders, time: float
     ) -> npt.NDArray[np.float32] | None:
         """Where it takes a goal to be; None: it knows of none."""
@@ -108,7 +108,7 @@ class Beliefs:
         if seen:
             return center
         if self._settings.permanence:
-            other = self._confused_with(state, row, hiders)
+            other = self._confused_place(state, row, hiders)
             if other is not None:
                 if self._away(state, row, other) > _ARRIVED:
                     return other
@@ -122,7 +122,7 @@ class Beliefs:
         del self._known[number]
         return None
 
-    def _confused_with(
+    def _confused_place(
         self, state: State, row: int, hiders: Hiders
     ) -> npt.NDArray[np.float32] | None:
         """The place that it takes for a hidden goal's, where there are too many; else None.

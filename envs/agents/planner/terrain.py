@@ -96,8 +96,8 @@ class PlannerTerrain:
         self.ground = Ground.among(solids)
         self._lava, self._hot = lava, hot
         targets, metres = self.ground.moves
-        self._targets = targets = self._dared(targets, climbs, platforms)
-        self._ends, self._origins, self._metres = _reversed(targets, metres)
+        self._targets = targets = self._daring_moves(targets, climbs, platforms)
+        self._ends, self._origins, self._metres = _reverse_moves(targets, metres)
         height = np.append(self.ground.height, np.nan)
         fall = self.ground.height[:, None] - height[targets]
         self._brink: Mask = np.asarray((fall > _DROP).any(axis=1))
@@ -105,7 +105,7 @@ class PlannerTerrain:
         self._last: tuple[Floats, Land] | None = None
         self._touching: dict[tuple[Point, float], Numbers] = {}
 
-    def _dared(self, targets: Numbers, climbs: bool, platforms: bool) -> Numbers:
+    def _daring_moves(self, targets: Numbers, climbs: bool, platforms: bool) -> Numbers:
         """The moves that lead onto no ground that it keeps off.
 
         Where it starts on a slope, it may go on; where it starts on a platform, it stays there.
@@ -262,7 +262,7 @@ class PlannerTerrain:
 
 
 @njit(cache=True, no_cfunc_wrapper=True)
-def _reversed(targets: Numbers, metres: Floats) -> tuple[Numbers, Numbers, Floats]:
+def _reverse_moves(targets: Numbers, metres: Floats) -> tuple[Numbers, Numbers, Floats]:
     """Moves into each place: where those of each begin, from where they come, and their metres."""
     number, most = targets.shape
     ends = np.zeros(number + 1, np.int64)
@@ -297,9 +297,9 @@ def spread(
     """Dijkstra's algorithm backwards, from a goal to all places, with a binary heap.
 
     Args:
-        ends: As of `_reversed`.
-        origins: As of `_reversed`.
-        metres: As of `_reversed`.
+        ends: As of `_reverse_moves`.
+        origins: As of `_reverse_moves`.
+        metres: As of `_reverse_moves`.
         goal: Places that cost nothing.
         weight: What a metre costs at each place.
         closed: Places through which there is no way.

@@ -188,7 +188,7 @@ class Memory:
             best.kind = kind
         best.raised = 0.0
         best.by_ray = now
-        self._sensed(best, pose, now, tracks=True)
+        self._sense(best, pose, now, tracks=True)
         return best
 
     def spot(self, patch: Patch, eye: float, pose: Pose, now: float, ray: float) -> None:
@@ -263,7 +263,7 @@ class Memory:
                 best.moved = now
             best.rise, best.bearing = patch.rise, degrees(a)
         best.shown = now
-        self._sensed(best, pose, now, tracks=best.moved == now and not raised)
+        self._sense(best, pose, now, tracks=best.moved == now and not raised)
 
     @staticmethod
     def _behind(
@@ -303,7 +303,7 @@ class Memory:
             return None  # all of it shows
         return near + radius, radius
 
-    def _sensed(self, goal: Goal, pose: Pose, now: float, *, tracks: bool) -> None:
+    def _sense(self, goal: Goal, pose: Pose, now: float, *, tracks: bool) -> None:
         goal.seen, goal.misses, goal.gone = now, 0, False
         goal.eye = pose.x, pose.z
         if not tracks or (goal.trail and goal.trail[-1][0] == now):

@@ -63,7 +63,7 @@ def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | N
         weights: (instances,), how many outcomes each counts as; None for one each.
     """
     if len(features) > _ROWS:
-        features, outcomes, weights = _merged(features, outcomes, weights)
+        features, outcomes, weights = _merge_alike(features, outcomes, weights)
     starts = range(0, max(1, len(features)), _ROWS)
     return np.concatenate(
         [
@@ -79,7 +79,7 @@ def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | N
     )
 
 
-def _merged(
+def _merge_alike(
     features: Floats, outcomes: Floats, weights: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
     """Instances that are alike, and ended alike, as one that counts as often as they do."""
@@ -341,7 +341,7 @@ def _logistic(x: float) -> float:
 
 
 @njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
-def _constrained(tape: Floats, at: int, u: float) -> float:
+def _constrain(tape: Floats, at: int, u: float) -> float:
     """Value of a latent node at an unconstrained number; its prior is at a place of the tape."""
     if tape[at] == _NORMAL:
         return u
@@ -375,7 +375,7 @@ def density(
     total = 0.0
     for k in range(latents):
         at, u = priors + k * _LATENT, point[k]
-        work[int(tape[at + 6])] = _constrained(tape, at, u)
+        work[int(tape[at + 6])] = _constrain(tape, at, u)
         if not first:
             continue
         total += tape[at + 5]
@@ -525,5 +525,5 @@ def expand(dim: int, expanded: int, point: Any, values: Any, data: Any) -> int:
     tape = carray(data, (int(carray(data, (1,))[0]),))
     for k in range(dim):
         at = _HEADER + int(tape[1]) * _STEP + k * _LATENT
-        carray(values, (expanded,))[k] = _constrained(tape, at, carray(point, (dim,))[k])
+        carray(values, (expanded,))[k] = _constrain(tape, at, carray(point, (dim,))[k])
     return 0

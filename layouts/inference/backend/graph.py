@@ -309,14 +309,14 @@ def quantile(prior: Prior, z: Any) -> Any:
         case ScaledBeta(low, high, 1.0, beta):
             return low + (high - low) * (1.0 - _normal_cdf(-z) ** (1.0 / beta))
         case _:
-            return _tabulated(prior, z)
+            return _tabulate_quantile(prior, z)
 
 
 def _normal_cdf(z: Any) -> Any:
     return 0.5 * _TENSOR.erfc(-z / np.sqrt(2.0))
 
 
-def _tabulated(prior: Prior, z: Any) -> Any:
+def _tabulate_quantile(prior: Prior, z: Any) -> Any:
     """A quantile function without a closed form, by cubic interpolation; accurate to 1e-6."""
     values = prior.from_standard(_TABLE)
     slopes = _TENSOR.constant(np.gradient(values, _TABLE, edge_order=2) * _STEP)

@@ -42,7 +42,7 @@ Agent = Callable[[Bank, Floats, str, int], Floats]
 """(bank, features of an instance, its name, episode) -> the outcomes; NaN where one is missing."""
 
 
-def _as_predicted(bank: Bank, features: Floats, key: list[int]) -> Floats:
+def _predictions(bank: Bank, features: Floats, key: list[int]) -> Floats:
     latents = bank.layout.latents
     theta = np.array([[float(n.prior.from_standard(np.array([0.4]))[0]) for n in latents]])
     columns = bank.evaluator.columns(features[np.newaxis])
@@ -51,12 +51,12 @@ def _as_predicted(bank: Bank, features: Floats, key: list[int]) -> Floats:
 
 def like_layout(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
     """An agent that the layout describes, somewhat abler than the mean."""
-    return _as_predicted(bank, features, [episode, 1])
+    return _predictions(bank, features, [episode, 1])
 
 
 def deterministic(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
     """The same, but the same instance always gives the same."""
-    return _as_predicted(bank, features, [*name.encode()])
+    return _predictions(bank, features, [*name.encode()])
 
 
 def missing(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
