@@ -80,9 +80,9 @@ def test_nothing_else_is_a_formula(formula: str) -> None:
     [
         ("kind + 1", "kind is the word 'ramp'"),
         ("pick(3, 1, 2)", "options 0 to 1, not 3"),
-        ("1 / (a - a)", "math|expected|zero"),
-        ("sqrt(-a)", "math|expected"),
-        ("log(0)", "math|expected"),
+        ("1 / (a - a)", "zero"),
+        ("sqrt(-a)", "is not a number"),
+        ("log(0)", "is not a number"),
     ],
 )
 def test_formulas_without_a_value(formula: str, message: str) -> None:

@@ -135,7 +135,7 @@ def log(x: float) -> float:
     if not x > 0.0:
         if math.isnan(x):
             return x
-        raise ValueError(f"the logarithm of {x} is not a number")
+        raise ValueError(f"the logarithm of {x:g} is not a number")
     if math.isinf(x):
         return x
     mantissa, doublings = math.frexp(x)
@@ -158,9 +158,11 @@ def power(x: float, exponent: float) -> float:
     if whole is None:
         if x == 0.0 and exponent > 0.0:
             return 0.0
+        if x < 0.0:
+            raise ValueError(f"{x:g} to the power of {exponent:g} is not a number")
         return exp(exponent * log(x))
     if x == 0.0 and whole < 0:
-        raise ValueError("0 to a negative power is not a number")
+        raise ValueError("it divides by zero, which gives no number")
     value, base, left = 1.0, x, abs(whole)
     while left:
         if left & 1:
