@@ -134,12 +134,13 @@ def __getattr__(name: str) -> Any:
         from animalcat.wire.protocol import version
 
         return version()
-    if name in _PACKAGES:
-        return import_module(f"animalcat.{name}")
-    if name not in _HOME:
+    if name not in _HOME and name not in _PACKAGES:
         raise AttributeError(f"module 'animalcat' has no attribute {name!r}")
     from animalcat.extending.installing import needing
 
+    if name in _PACKAGES:
+        with needing(f"animalcat.{name}", "server"):
+            return import_module(f"animalcat.{name}")
     with needing(f"animalcat.{name}", "server"):
         home = import_module(f"animalcat.{_HOME[name]}")
     value = globals()[name] = getattr(home, name)

@@ -29,7 +29,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.service.host.private import server_for
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "plugins.md").read_text()
+PAGE = (ROOT / "docs" / "plugins.md").read_text().partition("\n## Doors")[0]
 BLOCK = re.compile(r"`([\w/]+\.(?:py|toml))`[^\n]*\n\n```\w+\n(.*?)```", re.DOTALL)
 PACKAGE = "animalcat-example"
 BUILD = "from setuptools import build_meta; build_meta.build_wheel('..')"

@@ -13,7 +13,6 @@ from animalcat.cli.shared.output import fail, print_rows
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.lab.received import Tell, battery_of, told
-from animalcat.service.reporting.instance_table import csv_text, parquet_bytes
 from animalcat.values import Instance
 
 LISTED: Final = 20
@@ -35,6 +34,8 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
     Raises:
         AnimalcatError: There is no such battery, or a file cannot be written.
     """
+    from animalcat.service.reporting.instance_table import csv_text, parquet_bytes
+
     known = client.get_battery(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)

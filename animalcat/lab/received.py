@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from animalcat import values
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
 from animalcat.client import Client
-from animalcat.service.batteries.battery import Battery, NamedLayout
-from animalcat.service.batteries.columns import InstanceColumns
+
+if TYPE_CHECKING:
+    from animalcat.service.batteries.battery import Battery, NamedLayout
 
 Tell = Callable[[str, int, int], None]
 """Told what is being done, how much is done, and how much there is."""
@@ -34,6 +35,8 @@ def received(client: Client, name: str) -> Battery:
 
 def named_layout(known: values.Battery) -> NamedLayout | None:
     """The layout that a battery of a server names; None for none."""
+    from animalcat.service.batteries.battery import NamedLayout  # brings YAML, which clients lack
+
     named: Mapping[str, Any] = known.manifest.get("layout") or {}
     return NamedLayout(named["name"], named["variant"] or "") if named.get("named") else None
 
@@ -43,6 +46,9 @@ def battery_of(known: values.Battery, received: Iterable[values.Instance]) -> Ba
 
     The instances are taken as they come, and are held as columns.
     """
+    from animalcat.service.batteries.battery import Battery  # brings YAML, which clients lack
+    from animalcat.service.batteries.columns import InstanceColumns
+
     validity: Mapping[str, Any] = known.manifest.get("validity") or {}
     return Battery(
         digest=known.digest,

@@ -13,9 +13,9 @@ import numpy as np
 from animalcat.arena_configs.batteries.language import Entry, Recipe, only
 from animalcat.arena_configs.batteries.sizing import Counts
 from animalcat.arena_configs.families.claims import Measure
-from animalcat.arena_configs.families.generate import generate, shares
+from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.instance import FamilyInstance
-from animalcat.arena_configs.families.language import Family
+from animalcat.arena_configs.families.language import Family, shares
 from animalcat.arena_configs.families.search import ALIKE, SearchResult, search
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.origin import Origin

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from animalcat.arena_configs.families.generate import shares
-from animalcat.arena_configs.families.language import Family, Part
+from animalcat.arena_configs.families.language import Family, Part, shares
 from animalcat.arena_configs.families.scope import Place
 
 

@@ -22,7 +22,7 @@ from animalcat.arena_configs.families.build import (
 )
 from animalcat.arena_configs.families.claims import Measure, check_claims
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_name, variant_of
-from animalcat.arena_configs.families.language import PARTS, Family, Paradigm, Part
+from animalcat.arena_configs.families.language import PARTS, Family, Paradigm, Part, shares
 from animalcat.arena_configs.families.library import load_family
 from animalcat.arena_configs.families.sampling import (
     DRAWS,
@@ -144,15 +144,6 @@ class _DrawRequest(NamedTuple):
     controls: tuple[str, ...]
     given: Mapping[str, Value]
     fresh_controls: bool
-
-
-def shares(weights: Sequence[float], n: int) -> list[int]:
-    """How many of n instances each paradigm gets: by weight, largest remainders first."""
-    exact = n * np.array(weights) / np.sum(weights)
-    counts = np.floor(exact).astype(int)
-    extra = np.argsort(counts - exact, kind="stable")[: n - int(counts.sum())]
-    counts[extra] += 1
-    return [int(count) for count in counts]
 
 
 def _instances(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
+
+import numpy as np
 
 from animalcat.arena_configs.families.ranges import Constant, Range
 from animalcat.arena_configs.families.scope import Formula, Place
@@ -321,3 +323,12 @@ class Family:
     def paradigm(self, name: str) -> Paradigm:
         """The paradigm of a name."""
         return next(paradigm for paradigm in self.paradigms if paradigm.name == name)
+
+
+def shares(weights: Sequence[float], n: int) -> list[int]:
+    """How many of n instances each paradigm gets: by weight, largest remainders first."""
+    exact = n * np.array(weights) / np.sum(weights)
+    counts = np.floor(exact).astype(int)
+    extra = np.argsort(counts - exact, kind="stable")[: n - int(counts.sum())]
+    counts[extra] += 1
+    return [int(count) for count in counts]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.checks import check_arena
-from animalcat.arena_configs.families.generate import generate, shares
+from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.language import shares
 from animalcat.arena_configs.families.library import FAMILIES, load_family
 from animalcat.arena_configs.features.registry import measure_features
 from animalcat.arena_configs.geometry import Solid, overlaps
