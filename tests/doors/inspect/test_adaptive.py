@@ -518,8 +518,10 @@ def test_an_attempt_within_a_process_goes_on_with_the_same_source(
     assert failed
     log = read_eval_log(logs[0].location)
     assert choices(log) == choices(whole)
-    assert len(log.samples or ()) == 24
-    assert len(lines_of(tmp_path / "asked")) <= 24 + 2
+    count = len(whole.samples or ())
+    assert count >= 12
+    assert len(log.samples or ()) == count
+    assert len(lines_of(tmp_path / "asked")) <= count + 2
 
 
 def test_nothing_but_voids_ends_the_task_and_says_why(
