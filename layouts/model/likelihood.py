@@ -145,7 +145,7 @@ def log_beyond(
     for k in range(1, _TERMS + 1):
         term = term * (k - b) * (edge / k)
         total = total + term * a / (a + k)
-    scale = portable.gammaln(a + b) - portable.gammaln(a + 1.0) - portable.gammaln(b)
+    scale = gammaln(a + b) - gammaln(a + 1.0) - gammaln(b)
     return a * scalars.log(edge) + scale + log(maximum(total, LEAST))
 
 

@@ -49,8 +49,8 @@ def test_a_large_battery_is_predicted_in_blocks(monkeypatch: pytest.MonkeyPatch)
     whole = forecast(LAYOUT, THETA, FEATURES, groups, without={2})
     monkeypatch.setattr(checking_forecast, "_ROWS", 5)
     parts = forecast(LAYOUT, THETA, FEATURES, groups, without={2})
-    assert parts.passed == pytest.approx(whole.passed)
-    assert parts.groups["hard"] == pytest.approx(whole.groups["hard"])
+    assert parts.passed.value == pytest.approx(whole.passed.value)
+    assert parts.groups["hard"].value == pytest.approx(whole.groups["hard"].value)
     assert [one.row for one in parts.telling] == [one.row for one in whole.telling]
 
 

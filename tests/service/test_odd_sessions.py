@@ -174,7 +174,7 @@ async def test_a_target_out_of_reach_is_said_while_it_plays_and_ever_after(servi
 
 
 async def test_a_target_in_reach_is_not_talked_of(service: Any) -> None:
-    session = await made(service, "three", near(3), stop=rule(2, target_sd=0.9))
+    session = await made(service, "eight", near(8), stop=rule(2, target_sd=0.9))
     found = await played(service, session.name, AHEAD)
     assert {c.limit for c in found.capabilities} == {""}
 

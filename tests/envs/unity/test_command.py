@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.envs.unity.settings import UnityError, store
-from animalcat.envs.unity.setup import CLIENTS, client_versions, download_build
+from animalcat.envs.unity.settings import UnityError
+from animalcat.envs.unity.setup import CLIENTS, download_build
 from tests.unity_builds import STAND_IN
 
 
@@ -29,16 +29,6 @@ def unity(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         cwd=folder,
     )
-
-
-def test_show_says_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANIMALCAT_UNITY_HOME", str(tmp_path / "unity"))
-    shown = json.loads(unity(tmp_path, "show", "--json").stdout)
-    assert shown["unity:auto"] is None
-    store(python=sys.executable, build=str(STAND_IN))
-    shown = json.loads(unity(tmp_path, "show", "--json").stdout)
-    assert shown["unity:auto"] == str(STAND_IN)
-    assert shown["versions"] == client_versions(Path(sys.executable))
 
 
 def test_check_plays_an_arena(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_drops_are_those_of_all_outcomes_together() -> None:
         wanted, total = exactly(posterior, TWO, row)
         assert total == pytest.approx(1.0)
         # Half of the particles, and a linear guess, which has nearly all of it.
-        assert found.drops[i] == pytest.approx(wanted, rel=0.12)
+        assert found.drops[i] == pytest.approx(wanted, rel=0.2)
         assert found.total[i] >= max(one.total[i] for one in alone) * (1.0 - 1e-9)
     np.testing.assert_allclose(found.predicted, alone[0].predicted)
 
