@@ -81,6 +81,7 @@ async def test_who_remembers_is_given_another_arena(service: Service, replaced: 
             await stream.receive("episode_start")
             await stream.send(action(0, 3))
             await stream.receive("ask")
+        await service.until_left(session)
     await service.play(session, instance="three")
     first = [e for e in await service.list_episodes(session) if e.episode == 0]
     outcomes = [e.outcome for e in first]
