@@ -1,7 +1,7 @@
 """The arena model: loading, writing, placing, checking and measuring Animal-AI arenas.
 
 `model` is an arena configuration as data; `loader` reads it from YAML (by `nodes`, numbers by
-`scalars`, and what was meant by what cannot be read by `guesses`) and `writer` writes it.
+`scalars`) and `writer` writes it.
 `catalogue` has the constants of every object, `tags` what rays call them, `signs` what sign boards
 show, and `looks` the appearance of objects that are meshes in the real build. `placement` works out
 where everything stands at the start, with `geometry` for the solids; `draws` are Unity's random

@@ -16,7 +16,6 @@ from pydantic import BaseModel
 from animalcat.arena_configs import nodes
 from animalcat.arena_configs.bounds import LONGEST, TIMES, too_long
 from animalcat.arena_configs.catalogue import KINDS, canonical_name
-from animalcat.arena_configs.guesses import apart, closest, owner
 from animalcat.arena_configs.model import (
     PER_COPY,
     RGB,
@@ -29,8 +28,9 @@ from animalcat.arena_configs.model import (
     Problem,
     Vector3,
 )
-from animalcat.arena_configs.nodes import Node
 from animalcat.arena_configs.scalars import Scalar, number, truth, whole_number
+from animalcat.text.guesses import apart, closest, owner
+from animalcat.text.marked_yaml import Node, YamlError, read_text
 
 TAGS: Final[Mapping[type[BaseModel], str]] = {
     ArenaConfig: "!ArenaConfig",
@@ -107,12 +107,10 @@ def load_config(source: Path, *, strict: bool = False, by_build: bool = False) -
     """
     name = str(source)
     try:
-        with source.open("rb") as file:
-            content = file.read(nodes.MAX_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or "not readable"
-        raise nodes.failure(name, None, "not-readable", reason) from None
-    return load_text(nodes.text_of(content), name, strict=strict, by_build=by_build)
+        text = read_text(source)
+    except YamlError as error:
+        raise nodes.failure(name, None, error.code, error.problem) from None
+    return load_text(text, name, strict=strict, by_build=by_build)
 
 
 def load_text(

@@ -30,16 +30,16 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("agents: [a", "this is no YAML"),
+        ("agents: [a", ":1: did not find expected"),
         (FILE.replace(", builtin:braitenberg", ""), "agents: Tuple should have at least 2 items"),
-        (FILE + "slots: 2\n", "there is no option 'slots'; there are: camera"),
+        (FILE + "slots: 2\n", ":1: the whole file: there is no option 'slots'; there are: camera"),
         (
             FILE + "agents_run: {where: slurm}\n",
             "agents_run.where: Input should be 'local' or 'ray'",
         ),
         (FILE + "common: 0\n", "common 0 is out of range; give 1 or more"),
         (FILE + "common: many\n", "common is 'many'; give a whole number"),
-        ("- 1\n", "the whole file: "),
+        ("- 1\n", ":1: the whole file: give keys and values"),
     ],
 )
 def test_what_is_wrong_is_named(

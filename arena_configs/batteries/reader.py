@@ -14,12 +14,13 @@ from animalcat.arena_configs.batteries.language import DemandRange, Entry, Recip
 from animalcat.arena_configs.batteries.sizing import full_counts, total
 from animalcat.arena_configs.families.language import PARTS, Family, Part, Variants
 from animalcat.arena_configs.families.library import FAMILIES, is_family, load_family
-from animalcat.arena_configs.families.part_reader import Key, PartReader, hint, number_of
+from animalcat.arena_configs.families.part_reader import Key, PartReader, number_of
 from animalcat.arena_configs.families.ranges import Categorical, Range
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.search import SHORT
 from animalcat.arena_configs.features.registry import FEATURES
-from animalcat.arena_configs.nodes import Node
+from animalcat.text.guesses import hint
+from animalcat.text.marked_yaml import Node
 
 MOST: Final = 1_000_000
 """Most instances of an entry."""

@@ -23,11 +23,12 @@ from animalcat.arena_configs.families.language import (
     Text,
 )
 from animalcat.arena_configs.families.palette import COLOURS
-from animalcat.arena_configs.families.part_reader import Key, PartReader, hint
+from animalcat.arena_configs.families.part_reader import Key, PartReader
 from animalcat.arena_configs.families.scope import Formula, Place
 from animalcat.arena_configs.loader import OPERATIONS, TAGS, fields_of
 from animalcat.arena_configs.model import RGB, Arena, Item, Vector3
-from animalcat.arena_configs.nodes import Node
+from animalcat.text.guesses import hint
+from animalcat.text.marked_yaml import Node
 
 ARENA_NAMES: Final = {"t": "timeLimit", "pass_mark": "passMark"}
 _OWN_KEYS: Final = ("id", "if", "repeat")

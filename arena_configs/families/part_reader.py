@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, cast
 
@@ -15,8 +14,9 @@ from animalcat.arena_configs.families.ranges import (
     TruncatedNormal,
 )
 from animalcat.arena_configs.families.scope import Formula, Place, Value
-from animalcat.arena_configs.nodes import Node
 from animalcat.text.formulas import Call, Expression, FormulaError, names, parse_formula
+from animalcat.text.guesses import hint
+from animalcat.text.marked_yaml import Node
 
 _LARGEST: Final = 5000
 """Most parts of a formula; abs has its argument twice, so each abs in another doubles them."""
@@ -240,12 +240,3 @@ def number_of(written: str) -> float | None:
     except FormulaError:
         return None
     return expression if isinstance(expression, float) else None
-
-
-def hint(name: str, known: Iterable[str]) -> str:
-    """What may have been meant by an unknown name, as the rest of a message."""
-    listed = sorted(known)
-    close = difflib.get_close_matches(name, listed, 1)
-    if close:
-        return f" Did you mean {close[0]!r}?"
-    return f" There are: {', '.join(listed)}." if 0 < len(listed) <= 20 else ""

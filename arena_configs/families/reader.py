@@ -19,14 +19,15 @@ from animalcat.arena_configs.families.language import (
     Template,
     Variants,
 )
-from animalcat.arena_configs.families.part_reader import Key, hint, number_of
+from animalcat.arena_configs.families.part_reader import Key, number_of
 from animalcat.arena_configs.families.ranges import Constant, Range
 from animalcat.arena_configs.families.scope import Formula, Place
 from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.loader import fields_of
 from animalcat.arena_configs.model import Arena, Item
-from animalcat.arena_configs.nodes import Node
 from animalcat.text.formulas import names
+from animalcat.text.guesses import hint
+from animalcat.text.marked_yaml import Node
 
 _TOP: Final = (
     "name",

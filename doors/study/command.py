@@ -21,7 +21,7 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, timestamp
 from animalcat.client import Client
-from animalcat.doors.study.file import Study, StudyFileError, read_study
+from animalcat.doors.study.file import Study, read_study
 from animalcat.doors.study.store import (
     STUDIES,
     StudyError,
@@ -31,6 +31,7 @@ from animalcat.doors.study.store import (
 )
 from animalcat.service.host.private import await_server
 from animalcat.service.web.serving import Pages
+from animalcat.text.marked_yaml import YamlError
 
 app = typer.Typer(
     help="Check, run, follow, export and rehearse studies with people.", no_args_is_help=True
@@ -52,7 +53,7 @@ def _or_fail() -> Generator[None]:
     """Let a study's own errors end the command with their sentence."""
     try:
         yield
-    except (StudyError, StudyFileError, FileExistsError) as error:
+    except (StudyError, YamlError, FileExistsError) as error:
         fail(str(error), BAD_INPUT)
 
 

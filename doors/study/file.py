@@ -10,7 +10,6 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
-import yaml
 from markdown_it import MarkdownIt
 from pydantic import (
     BaseModel,
@@ -25,6 +24,7 @@ from pydantic import (
 
 from animalcat.doors.study.words import WORDS
 from animalcat.text import names
+from animalcat.text.marked_yaml import load_yaml, read_text, sentences, validate
 from animalcat.values.options import SessionOptions, given
 
 HELP: Final = "docs/studies.md says what stands in the file"
@@ -45,10 +45,6 @@ _GIVEN: Final = {
 Twins of arenas are made where practice shares the battery with what counts.
 """
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
-
-
-class StudyFileError(ValueError):
-    """A study file cannot be used; the message says what is wrong, where, and what to do."""
 
 
 class _Strict(BaseModel):
@@ -364,8 +360,9 @@ class Study(_Strict):
             try:
                 self.measured(condition.name)
                 self.shows(condition.name)
-            except ValueError as error:
-                raise ValueError(f"conditions.{condition.name}: {_said(error)}") from None
+            except ValidationError as error:
+                _, said = sentences(error, Shown)
+                raise ValueError(f"conditions.{condition.name}: {said}") from None
         return self
 
     @cached_property
@@ -410,39 +407,6 @@ def _gaps(text: str) -> set[str]:
         return {"an unpaired brace"}
 
 
-def _said(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    return "; ".join(
-        f"{'.'.join(map(str, wrong['loc'])) or 'the whole file'}: {_words(wrong)}"
-        for wrong in error.errors()
-    )
-
-
-def _words(wrong: Any) -> str:
-    if wrong["type"] == "string_type":  # YAML reads NO as false, and 0123 as 83
-        return f"it is read as {wrong['input']!r}; give a text, in quotes"
-    if wrong["type"] == "extra_forbidden":
-        return "there is no such key; look at how it is written"
-    if wrong["type"] == "missing":
-        return "it is missing; say it"
-    return str(wrong["msg"]).removeprefix("Value error, ")
-
-
-class _Lines(yaml.SafeLoader):
-    """Refuses a key that stands twice in one place, of which one would be lost in silence."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if str(key.value) in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} stands here twice", key.start_mark
-                )
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep)
-
-
 def read_study(path: Path) -> Study:
     """Read a study file with the texts that it names.
 
@@ -450,22 +414,9 @@ def read_study(path: Path) -> Study:
         path: The file, in YAML; texts and pictures stand beside it.
 
     Raises:
-        StudyFileError: It cannot be read, or something in it is wrong.
+        YamlError: It cannot be read, or something in it is wrong.
     """
-    try:
-        text = _content(path)
-    except ValueError as error:
-        raise StudyFileError(str(error)) from None
-    try:
-        content = yaml.load(text, _Lines)  # noqa: S506  it is a safe one
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # no day is 2026-13-45
-        words = " ".join(str(error).split())
-        raise StudyFileError(f"{path}: this is no YAML that can be read: {words}") from None
-    if not isinstance(content, dict):
-        raise StudyFileError(f"{path}: this is no study: give keys and values. {HELP}")
     folder = path.absolute().parent
-    fields: dict[str, Any] = {**content, "folder": folder}
-    try:
-        return Study.model_validate(fields, context={"folder": folder})
-    except ValidationError as error:
-        raise StudyFileError(f"{path}: {_said(error)}. {HELP}") from None
+    marked = load_yaml(read_text(path), str(path))
+    study = validate(Study, marked, context={"folder": folder}, help=HELP)
+    return study.model_copy(update={"folder": folder})

@@ -12,12 +12,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-import yaml
-
 from animalcat.extending import plugins
 from animalcat.layouts.model.codec import SpecificationError, as_mapping, as_names, check_choices
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.model.tables import of_kind
+from animalcat.text.marked_yaml import YamlError, load_yaml, read_text
 
 LAYOUTS: Final = (
     "aaio",
@@ -33,8 +32,6 @@ LAYOUTS: Final = (
 
 LayoutSource: TypeAlias = str | Path | Mapping[str, Any] | Layout
 """What a layout is loaded from: a name, a file, a text, what a text says, or a layout itself."""
-MAX_DEPTH: Final = 50
-"""How deeply a layout's text may be nested; parsers that call themselves crash at some depth."""
 _TAGGED: Final = ("link", "prior", "outcome")
 _DEFAULT: Final = "default_variant"
 """Key of a layout's text that names the variant which is meant where none is named; without it,
@@ -105,11 +102,7 @@ def parse_layout(text: str, variant: str = "") -> Layout:
     Raises:
         SpecificationError: The text is not YAML or not a layout, or has no such variant.
     """
-    try:
-        data = as_mapping(_parse(text), "layout")
-    except yaml.YAMLError as error:
-        raise SpecificationError(f"layout: is not YAML: {error}") from None
-    return _chosen(data, variant)
+    return _chosen(_parse(text, "layout"), variant)
 
 
 def text_of(name: str) -> str:
@@ -132,14 +125,12 @@ def is_file(name: str | Path) -> bool:
 
 
 def _read(name: str | Path) -> Mapping[str, Any]:
-    try:
-        if is_file(name):
-            return as_mapping(_parse(Path(name).read_text(encoding="utf-8")), str(name))
-        return _shipped_text(name) if name in LAYOUTS else _of_plugin(str(name))
-    except OSError as error:
-        raise SpecificationError(f"{name}: cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SpecificationError(f"{name}: is not YAML: {error}") from None
+    if is_file(name):
+        try:
+            return _parse(read_text(Path(name)), str(name))
+        except YamlError as error:
+            raise SpecificationError(str(error)) from None
+    return _shipped_text(str(name)) if name in LAYOUTS else _of_plugin(str(name))
 
 
 def is_plugin(name: str) -> bool:
@@ -170,7 +161,7 @@ def _of_plugin(name: str) -> Mapping[str, Any]:
     if not is_plugin(name):
         valid = ", ".join((*LAYOUTS, *plugins.names("layout")))
         raise SpecificationError(f"layout {name!r} is unknown; valid: {valid}, or a file NAME.yaml")
-    data = as_mapping(_parse(_text_of_plugin(name)), name)
+    data = _parse(_text_of_plugin(name), name)
     if data.get("name") != name:
         raise SpecificationError(
             f"the plugin of the layout {name!r} calls itself {data.get('name')!r} in its text; "
@@ -182,35 +173,15 @@ def _of_plugin(name: str) -> Mapping[str, Any]:
 @cache
 def _shipped_text(name: str) -> Mapping[str, Any]:
     """What the text of a shipped layout says; read once for all of its variants."""
-    return as_mapping(_parse(text_of(name)), name)
+    return _parse(text_of(name), name)
 
 
-def check_depth(text: str) -> None:
-    """Check that YAML is not nested too deeply, before a parser that calls itself reads it.
-
-    Raises:
-        SpecificationError: It is; the message names the line.
-        yaml.YAMLError: It is not YAML.
-    """
-    # Only a text with so many of these can be nested so deeply.
-    if sum(map(text.count, "[{-:?")) <= MAX_DEPTH:
-        return
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH:
-            mark = event.start_mark
-            where = f"line {mark.line + 1}: " if mark is not None else ""
-            raise SpecificationError(f"{where}nested deeper than {MAX_DEPTH} levels")
-
-
-def _parse(text: str) -> Any:
-    """What YAML text says, by the quick parser."""
-    check_depth(text)
-    return yaml.load(text, Loader=yaml.CSafeLoader)
+def _parse(text: str, name: str) -> Mapping[str, Any]:
+    """What YAML text says."""
+    try:
+        return as_mapping(load_yaml(text, name).data, name)
+    except YamlError as error:
+        raise SpecificationError(str(error)) from None
 
 
 def _default_of(definition: Mapping[str, Any]) -> str:

@@ -25,7 +25,6 @@ from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError, Problem
-from animalcat.arena_configs.nodes import text_of
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.sequence import episode_arenas, episodes
 from animalcat.arena_configs.writer import to_yaml
@@ -60,6 +59,7 @@ from animalcat.service.batteries.naming import (
 from animalcat.service.batteries.packed import Packed
 from animalcat.service.batteries.readings import Reading, key_of
 from animalcat.service.batteries.writing import RECIPE, TABLE, TABLE_VERSION, write_battery
+from animalcat.text.marked_yaml import text_of
 
 USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
 """Time limit of most arenas of the Animal-AI Olympics, in physics steps."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any, Final, cast
-
-import yaml
+from typing import Final
 
 from animalcat.extending import plugins
 from animalcat.layouts.explaining.wording import for_informed
 from animalcat.layouts.library import (
     LAYOUTS,
     LayoutSource,
-    check_depth,
     is_plugin,
     load_layout,
     parse_layout,
@@ -29,10 +24,6 @@ from animalcat.service.model import LayoutRecord
 from animalcat.service.storage.sql import SqlStore
 from animalcat.values import SessionSpec
 
-MAX_BYTES: Final = 1024 * 1024
-"""Most bytes of a layout's text."""
-MAX_NODES: Final = 50_000
-"""Most values in a layout's text, counting again those that its anchors repeat."""
 MAX_NAME: Final = 100
 """Most characters of a layout's name."""
 
@@ -155,17 +146,10 @@ def own_layout(text: str, variant: str = "") -> Layout:
     Raises:
         ServiceError: The text is not a layout, or uses the name of a shipped layout that differs.
     """
-    if len(text.encode()) > MAX_BYTES:
-        raise ServiceError(Code.TOO_LARGE, f"layout_definition has more than {MAX_BYTES} bytes")
     try:
-        check_depth(text)
-        if sum(1 for _ in islice(_values(yaml.safe_load(text)), MAX_NODES + 1)) > MAX_NODES:
-            raise ServiceError(Code.TOO_LARGE, f"the layout has more than {MAX_NODES} values")
         layout = parse_layout(text, variant)
-    except (SpecificationError, yaml.YAMLError, ValueError) as error:
+    except SpecificationError as error:
         raise ServiceError(Code.INVALID_REQUEST, f"your own layout: {error}") from error
-    except RecursionError as error:
-        raise ServiceError(Code.INVALID_REQUEST, "your own layout is nested too deeply") from error
     if not 1 <= len(layout.name) <= MAX_NAME or not layout.name.isprintable():
         raise ServiceError(
             Code.INVALID_REQUEST, f"a layout's name has 1 to {MAX_NAME} printable characters"
@@ -232,15 +216,3 @@ def _is_shipped(layout: Layout) -> bool:
         return load_layout(layout.name, layout.variant).identity == layout.identity
     except SpecificationError:
         return False
-
-
-def _values(data: Any) -> Iterator[Any]:
-    """Yield every value within `data`, as often as it occurs."""
-    yield data
-    if isinstance(data, dict):
-        for key, value in cast("dict[Any, Any]", data).items():
-            yield key
-            yield from _values(value)
-    elif isinstance(data, list):
-        for value in cast("list[Any]", data):
-            yield from _values(value)

@@ -16,7 +16,6 @@ from animalcat.arena_configs.batteries.library import RECIPES, RecipeFiles, ship
 from animalcat.arena_configs.batteries.sizing import full_size
 from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
-from animalcat.arena_configs.nodes import text_of
 from animalcat.arenas.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES
 from animalcat.extending import plugins
 from animalcat.service.access.belongings import wanted
@@ -47,6 +46,7 @@ from animalcat.service.rpc.paging import paged, stored
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.text import names
+from animalcat.text.marked_yaml import text_of
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import Feature, OperationKind
 from animalcat.wire.codec import encode

@@ -8,7 +8,7 @@ import pytest
 
 from animalcat.arena_configs.loader import LoadedConfig, load_config, load_text
 from animalcat.arena_configs.model import ArenaError, Problem, Vector3
-from animalcat.arena_configs.nodes import MAX_REPEATED
+from animalcat.text.marked_yaml import MAX_REPEATED
 
 HEAD = "!ArenaConfig\narenas:\n  0: !Arena\n"
 

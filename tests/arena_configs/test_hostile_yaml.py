@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_configs.nodes import MAX_BYTES
+from animalcat.text.marked_yaml import MAX_BYTES
 
 BOMB = "a0: &a0 [x, x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 60)

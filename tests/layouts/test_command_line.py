@@ -102,7 +102,7 @@ def test_show() -> None:
     for wrong in (("show", "aiao"), ("show", "none.yaml"), ("show", "aaio", "--variant", "steep")):
         result = run(*wrong)
         assert result.exit_code == 2
-        assert "valid: " in result.stderr or "cannot be read" in result.stderr
+        assert "valid: " in result.stderr or "No such file" in result.stderr
 
 
 def test_a_layout_of_ones_own_is_shown_and_drawn(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_layout_of_ones_own_is_shown_and_drawn(tmp_path: Path) -> None:
     for word in ("own.yaml", "node performance", "'dificulty'", "difficulty"):
         assert word in wrong.stderr
     own.write_text("features: [")
-    assert "own.yaml: is not YAML" in run("show", own).stderr
+    assert "own.yaml:1: " in run("show", own).stderr
 
 
 def test_a_table_that_is_not_there_is_named_with_those_that_are(

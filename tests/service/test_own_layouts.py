@@ -58,17 +58,17 @@ async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("name: [", "expected the node content"),
+        ("name: [", "layout:1: did not find expected node content"),
         ("[1, 2]", "expected a mapping"),
         (REACHING.replace("slope: 0.115", "slope: steep"), "slope.*'steep'"),
         (REACHING.replace("reaching", "aaio"), "'aaio' is the name of a shipped layout"),
         (REACHING.replace("name: reaching", "name: ''"), "1 to 100 printable"),
         (
             "a: &a [" + "1, " * 200 + "]\nb: &b [" + "*a, " * 200 + "]\nc: [" + "*b, " * 200 + "]",
-            "more than 50000 values",
+            r"layout:3: its aliases \(\*b\) repeat more than 50000 values",
         ),
-        ("[" * 3000 + "]" * 3000, "line 1: nested deeper than 50 levels"),
-        ("#" * (1 << 20) + "\n" + REACHING, "more than 1048576 bytes"),
+        ("[" * 3000 + "]" * 3000, "layout:1: nested deeper than 32 levels"),
+        ("#" * (1 << 20) + "\n" + REACHING, "at most 1048576 bytes"),
     ],
 )
 def test_what_is_no_layout_is_refused(text: str, words: str) -> None:

@@ -237,17 +237,17 @@ def test_a_number_that_is_too_large_is_an_error_of_the_formula(formula: str) -> 
 
 @pytest.mark.parametrize("text", ["[" * 5000, "a: " + "{b: " * 5000, "- " * 5000])
 def test_a_layout_of_many_brackets_is_refused_with_its_line(text: str, tmp_path: Path) -> None:
-    with pytest.raises(ServiceError, match="line 2: nested deeper than 50 levels"):
+    with pytest.raises(ServiceError, match="layout:2: nested deeper than 32 levels"):
         own_layout("# deep\n" + text)
     (tmp_path / "deep.yaml").write_text("# deep\n" + text)
-    with pytest.raises(SpecificationError, match="line 2: nested deeper"):
+    with pytest.raises(SpecificationError, match=r"deep\.yaml:2: nested deeper"):
         load_layout(tmp_path / "deep.yaml")
 
 
 def test_a_layout_that_would_overflow_the_stack_is_refused() -> None:
     code = "from animalcat.layouts.library import parse_layout; parse_layout('[' * 500_000)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "SpecificationError: line 1: nested deeper" in done.stderr
+    assert "SpecificationError: layout:1: nested deeper" in done.stderr
 
 
 def test_what_is_uploaded_waits_on_disk_in_order(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from animalcat.cli.shared.option_table import flag
 from animalcat.cli.shared.output import fail
+from animalcat.text.marked_yaml import YamlError, load_yaml, read_text, validate
 from animalcat.values.options import CampaignOptions, given, options_of
 
 
@@ -46,7 +46,16 @@ class CampaignFile(_Strict):
         """What else the file says, by the table of `CampaignOptions`."""
         return self.model_extra or {}
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        try:
+            given(CampaignOptions, self.options)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+        return self
 
+
+HELP: Final = "docs/many-machines.md says what stands in the file"
 BESIDE: Final = (
     *("file", "camera", "decision_period", "backend", "agent_may", "agent_sees"),
     *("agent_env", "same_agent"),
@@ -79,20 +88,6 @@ def check_options(given: Iterable[str], file: Path) -> None:
 def read_campaign(path: Path) -> CampaignFile:
     """Read a file; what is wrong with it ends the command with a sentence."""
     try:
-        content = yaml.safe_load(path.read_text())
-    except OSError as error:
-        fail(f"{path}: {error.strerror}")
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        fail(f"{path}: this is no YAML: {' '.join(str(error).split())}")
-    try:
-        campaign = CampaignFile.model_validate(content)
-        given(CampaignOptions, campaign.options)
-        return campaign
-    except (TypeError, ValueError) as error:
-        if not isinstance(error, ValidationError):
-            fail(f"{path}: {error}. docs/many-machines.md says what stands in the file")
-        wrong = "; ".join(
-            f"{'.'.join(map(str, wrong['loc'])) or 'the whole file'}: {wrong['msg']}"
-            for wrong in error.errors()
-        )
-        fail(f"{path}: {wrong}. docs/many-machines.md says what stands in the file")
+        return validate(CampaignFile, load_yaml(read_text(path), str(path)), help=HELP)
+    except YamlError as error:
+        fail(str(error))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.doors.study.file import Study, StudyFileError, html_of, read_study
+from animalcat.doors.study.file import Study, html_of, read_study
+from animalcat.text.marked_yaml import YamlError
 
 Write = Callable[..., Study]
 
@@ -37,42 +38,42 @@ def test_conditions_change_what_they_name_alone(written: Write) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
-        ("right: 1", "right: 3", "understanding.questions.0: right is 3, and there are 2 choices"),
+        ("right: 1", "right: 3", "understanding.questions[0]: right is 3, and there are 2 choices"),
         ("max_episodes: 4", "max_episode: 4", "did you mean 'max_episodes'?"),
         ("max_episodes: 4", "practice: 4", "practice is not chosen here"),
         ('"It was about finding."', "gone.md", "gone.md: No such file"),
         ('"It was about finding."', '"![x](../x.png)"', "does not stand beside the study file"),
         ('"It was about finding."', '"![x](https://x.org/x.png)"', "does not stand beside"),
-        ("weight: 2", "weight: 0", "conditions.1.weight"),
+        ("weight: 2", "weight: 0", "conditions[1].weight"),
         ("score: true", "scores: true", "conditions.scored: scores: there is no such key"),
         ("https://app", "javascript://app", "is no link"),
         ("{code: OUT}", "{code: NO}", "give a text, in quotes"),
         ("title:", "titel:", "title: it is missing"),
         ("study: finding-things", "study: ../things", "study: name '../things' is not"),
         ("passes: 1, of: 2", "passes: 3, of: 2", "each must be at most the next"),
-        ("debrief:", "title: again\ndebrief:", "the key 'title' stands here twice"),
+        ("debrief:", "title: again\ndebrief:", "title: given already in line 3"),
         ("debrief:", "words: {go_on: 'Weiter {x}'}\ndebrief:", "the English text has no braces"),
         ("debrief:", "words: {goon: Weiter}\ndebrief:", "there is no text 'goon'"),
         ("debrief:", "who: {by: codes, codes: [a, a]}\ndebrief:", "'a' is there twice"),
         ("debrief:", "who: {visits: 2}\ndebrief:", "who comes again is known by a code"),
-        ("debrief:", "- x\ndebrief:", "no YAML that can be read"),
-        ("title: Finding things", "title: 2026-13-45", "no YAML that can be read"),
+        ("debrief:", "- x\ndebrief:", "block mapping"),
+        ("title: Finding things", "title: .5", "title: it is read as '0.5'"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(
     written: Write, tmp_path: Path, old: str, new: str, wanted: str
 ) -> None:
-    with pytest.raises(StudyFileError) as error:
+    with pytest.raises(YamlError) as error:
         written((old, new))
     assert wanted in str(error.value)
-    assert str(error.value).startswith(f"{tmp_path / 'study.yaml'}: ")
+    assert str(error.value).startswith(f"{tmp_path / 'study.yaml'}:")
 
 
 def test_a_file_that_is_no_study_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StudyFileError, match="No such file"):
+    with pytest.raises(YamlError, match="No such file"):
         read_study(tmp_path / "none.yaml")
     (tmp_path / "list.yaml").write_text("[1, 2]")
-    with pytest.raises(StudyFileError, match="this is no study"):
+    with pytest.raises(YamlError, match="give keys and values"):
         read_study(tmp_path / "list.yaml")
 
 

@@ -87,3 +87,12 @@ def _add_space(line: str) -> str:
 def owner(written: str, fields: Mapping[str, Iterable[str]]) -> str:
     """The tag of the first thing that has a field of this name; "" if there is none."""
     return next((tag for tag, names in fields.items() if written in names), "")
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """What may have been meant by an unknown name, as the rest of a message."""
+    listed = sorted(known)
+    close = difflib.get_close_matches(name, listed, 1)
+    if close:
+        return f" Did you mean {close[0]!r}?"
+    return f" There are: {', '.join(listed)}." if 0 < len(listed) <= 20 else ""
