@@ -12,7 +12,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check-all check-due lint types proto docs packages dist lock clean
+.PHONY: help setup demo test check-all check-due lint types proto docs packages dist lock speed
 
 help:
 	@echo "make demo       set up what a user needs, and run the main job end to end"
@@ -22,10 +22,11 @@ help:
 	@echo "make env-NAME   an environment beside .venv, with which some tests are run: $(sort $(ENVIRONMENTS) unity)"
 	@echo "make check-all  all that takes long; the results go into docs/design/checks.md"
 	@echo "make check-due  those of it whose files have changed since they passed"
+	@echo "make speed      how fast this tree is beside the commit that landed last; what is slower fails"
 	@echo "make docs       build the site of the documentation into build/docs/html, tutorials run, no other host asked"
 	@echo "make packages   install wheel and sdist afresh on Python 3.11 to 3.14, and run the README's commands there"
 	@echo "make dist       build what is published, and try it"
-	@echo "make lint | types | proto | lock | clean"
+	@echo "make lint | types | proto | lock"
 
 setup: $(STAMP)
 
@@ -73,6 +74,9 @@ endif
 # What takes long and breaks seldom. tests/checks.py says what each part covers, and so when it is due.
 check-all check-due: $(STAMP)
 	$(BIN)/python -m tests.checks --$(@:check-%=%)
+
+speed: $(STAMP)
+	$(BIN)/python -m benchmarks speed
 
 # Environments beside .venv, each with what its lock has and nothing that it has not. Of each, what is installed with
 # what that needs (WANTS), and what without (ALONE). Interpreters by path, since uv does not see pyenv's.
@@ -212,6 +216,3 @@ lock: | $(NEEDS_UV)
 	sed -n '/^[a-zA-Z]/{/^pillow==/d;s/ \\$$//;p}' requirements-server.lock > .tools/openenv.txt
 	printf 'openenv>=0.10,<0.11\n' | $(LOCK) --extra server --constraint .tools/openenv.txt pyproject.toml - -o docker/openenv/requirements.lock
 	rm .tools/openenv.txt
-
-clean:
-	rm -rf $(VENV) .clients .tools .pytest_cache .ruff_cache animalcat-demo

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import grpc
+import psutil
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.client.stream import EvaluationStream
@@ -30,7 +31,6 @@ from animalcat.v1 import (
 )
 from animalcat.wire.protocol import PROTOCOL
 from animalcat.wire.steps import spec_from_proto
-from benchmarks import crowd
 from benchmarks.echo import METHOD
 
 CHUNK: Final = 250
@@ -61,9 +61,12 @@ SPECS: Final[dict[str, types_pb2.ObservationSpec]] = {
 TARGETS: Final = {"rays": 1500.0}
 MOST_ECHOES: Final = 1.35
 """Most bare echoes that a step may take besides its simulation."""
-LEAST_SHARE: Final = 0.6
-"""Least share of the rate of as many bare echoes that agents get who play at once."""
-CROWD: Final = 8
+_CIRCLE: Final = b"\x04"
+"""Forward and right: a circle that meets nothing."""
+_ACTION_BYTES: Final = 10
+"""Size of a frame with one action."""
+_BLOCKS: Final = 6
+_Trip = Callable[[], Coroutine[Any, Any, None]]
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
@@ -72,8 +75,53 @@ def run(quick: bool) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder, server_for(None, Path(folder)) as address:
         asyncio.run(_warm(address))
         rows = [asyncio.run(_measure(address, name, chunks)) for name in SPECS]
-        rows += [asyncio.run(_measure_direct(address, name, chunks)) for name in SPECS]
-        return [*rows, *(_measure_crowd(address, name, quick) for name in SPECS)]
+        return [*rows, *(asyncio.run(_measure_direct(address, name, chunks)) for name in SPECS)]
+
+
+def cpu_of_a_step(way: str, name: str, steps: int) -> float:
+    """CPU microseconds that a step costs agent, server and worker together.
+
+    Args:
+        way: "relayed", or "direct".
+        name: Which observations.
+        steps: How many steps a block has; it is the least of several.
+    """
+    with tempfile.TemporaryDirectory() as folder, server_for(None, Path(folder)) as address:
+        asyncio.run(_warm(address))
+        return asyncio.run(_spent(address, way, name, steps)) / steps * 1e6
+
+
+async def _spent(address: str, way: str, name: str, steps: int) -> float:
+    async with grpc.aio.insecure_channel(address) as channel:
+        if way == "direct":
+            session = await new_session(channel, name, "direct")
+            stream: Any = EvaluationStream(channel, "1")
+            played: _Trip = await _playing(stream, session, "direct")
+        else:
+            stream, question = await _open(channel, name)
+
+            async def relayed() -> None:
+                nonlocal question
+                await stream.write(_action(question.ask.step))
+                question = await _read(stream)
+
+            played = relayed
+
+        spent: list[float] = []
+        for _ in range(_BLOCKS):
+            before = _cpu_seconds()
+            for _ in range(steps):
+                await played()
+            spent.append(_cpu_seconds() - before)
+        stream.cancel()
+    return min(spent)
+
+
+def _cpu_seconds() -> float:
+    """What this process and all that it has started have spent."""
+    own = psutil.Process()
+    times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
+    return sum(time.user + time.system for time in times)
 
 
 async def _warm(address: str) -> None:
@@ -130,17 +178,17 @@ async def _measure_direct(address: str, name: str, chunks: int) -> dict[str, Any
     async with grpc.aio.insecure_channel(address) as channel:
         session = await new_session(channel, name, "direct")
         stream = EvaluationStream(channel, "1")
-        played = await crowd.playing(stream, session, "direct")
+        played = await _playing(stream, session, "direct")
         await played()
         environment = make_environment("sim", spec_from_proto(SPECS[name]))
         environment.load(load_text(ARENA.decode(), "bench").config.first, 0)
 
         async def simulated() -> None:
-            environment.step(crowd.CIRCLE[0])
+            environment.step(_CIRCLE[0])
 
         with _echo_server(_size(name)) as port:
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as bare:
-                echoed = crowd.echoing(bare)
+                echoed = _echoing(bare)
                 times: list[tuple[float, float, float]] = []
                 for chunk in range(chunks + 1):
                     found = [1.0 / await _rate(one) for one in (played, simulated, echoed)]
@@ -162,37 +210,35 @@ async def _measure_direct(address: str, name: str, chunks: int) -> dict[str, Any
     }
 
 
-def _measure_crowd(address: str, name: str, quick: bool) -> dict[str, Any]:
-    """Several agents at once beside as many clients of as many bare echoes."""
-    count, seconds = (2, 0.5) if quick else (CROWD, crowd.SECONDS)
-    members = [f"crowd {name} {k}" for k in range(count)]
-    with ExitStack() as stack:
-        ports = [stack.enter_context(_echo_server(_size(name))) for _ in members]
-        echoes = [("echo", f"127.0.0.1:{port}") for port in ports]
-        pairs: list[tuple[float, float]] = []
-        for _ in range(1 if quick else 3):
-            # A member is killed in mid-episode, and so are its sessions' attempts used up.
-            sessions = asyncio.run(_sessions(address, name, members))
-            agents = [
-                ("agent", address, session, member)
-                for session, member in zip(sessions, members, strict=True)
-            ]
-            pairs.append((crowd.together(agents, seconds), crowd.together(echoes, seconds)))
-    rate, baseline = (statistics.median(column) for column in zip(*pairs, strict=True))
-    return {
-        "name": f"{len(members)} agents at once with {name}, beside as many bare echoes",
-        "median": rate,
-        "unit": "steps/s",
-        "baseline": baseline,
-        "ratio": rate / baseline,
-        "target": f"at least {LEAST_SHARE:g}",
-        "met": rate / baseline >= LEAST_SHARE,
-    }
+async def _playing(stream: EvaluationStream, session: str, agent: str) -> _Trip:
+    """Take a seat, and return what plays one step."""
+    await stream.open(session, agent, None)
+    start = await stream.receive()
+    if not start.HasField("episode_start"):
+        raise RuntimeError(f"no episode began: {start}")
+    step = 0
+
+    async def trip() -> None:
+        nonlocal step
+        await stream.act(0, step, _CIRCLE)
+        frame = await stream.receive()
+        step = frame.ask.step
+        stream.observation(frame.ask.observation)
+
+    return trip
 
 
-async def _sessions(address: str, name: str, agents: list[str]) -> list[str]:
-    async with grpc.aio.insecure_channel(address) as channel:
-        return [await new_session(channel, name, agent) for agent in agents]
+def _echoing(channel: grpc.aio.Channel) -> _Trip:
+    """Return what makes one round trip to a bare echo."""
+    plain: Any = channel
+    echo = plain.stream_stream(METHOD)()
+    message = bytes(_ACTION_BYTES)
+
+    async def trip() -> None:
+        await echo.write(message)
+        await echo.read()
+
+    return trip
 
 
 def _size(name: str) -> int:
@@ -273,8 +319,7 @@ async def _read(stream: Any) -> gateway_pb2.EvaluateResponse:
 
 
 def _action(step: int) -> gateway_pb2.EvaluateRequest:
-    # Forward and right: a circle that meets nothing.
-    circle = gateway_pb2.ActionList(actions=b"\x04")
+    circle = gateway_pb2.ActionList(actions=_CIRCLE)
     return gateway_pb2.EvaluateRequest(action=gateway_pb2.Action(step=step, list=circle))
 
 

@@ -18,7 +18,7 @@ from benchmarks import __main__ as laboratory
 from benchmarks.layouts import OTHERS
 
 LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
-    "start": {"start": {"WORKS": {"animalcat --help": ["-m", "animalcat", "--help"]}}},
+    "speed": {"speed": {"QUICK": {"layout list": None}, "PAIRS": 1, "MOST": 20.0}},
     "simulator": {"simulator": {"CHUNK": 20}},
     "service": {"service": {"CHUNK": 20}},
     "demo": {"demo": {"DEMOS": (WALKS,), "QUICK_SEEDS": 1}},
@@ -30,8 +30,6 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 }
 """By part: by module, constants that say how much is measured, and less than they say."""
 ELSEWHERE: Final = {"twin", "saving", "coverage", "recovery", "growth", "kill", "fuzz"}
-QUICK: Final = {"start"}
-"""Parts whose test takes no long time."""
 
 
 def test_every_part_is_tried_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,12 +39,11 @@ def test_every_part_is_tried_and_listed(capsys: pytest.CaptureFixture[str]) -> N
     assert all(words in listed for words in laboratory.PARTS.values())
     with pytest.raises(SystemExit):
         laboratory.main(["coins"])
-    assert "no part coins; there are start, " in capsys.readouterr().err
+    assert "no part coins; there are speed, " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=() if part in QUICK else pytest.mark.slow) for part in LESS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("part", LESS)
 def test_a_part_runs_to_its_end(
     part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
