@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from animalcat.cli.shared.output import print_json, print_rows, status
+from animalcat.cli.shared.output import print_json, print_table, status
 
 PARTS: Final[Mapping[str, str]] = {
     "speed": "this tree beside the commit that landed last",
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             results[part] = module.run(options.quick, *given.get(part, []))
         if not options.json:
             used = [c for c in COLUMNS if any(c in row for row in results[part])]
-            print_rows(results[part], used, as_json=False, title=part)
+            print_table(results[part], used, title=part)
     if options.json:
         print_json(results)
     return int(not all(row["met"] for row in results.get("speed", [])))

@@ -1,7 +1,7 @@
-"""Every name that is promised to stay, with what it has; `python -m tests.public_names` lists them.
+"""The names that are promised to stay, with what each has: public_names.txt lists them.
 
-docs/stability.md says what is promised. A name that came since stands in the list from the next
-release on: only those that have gone are a fault.
+docs/stability.md says what is promised. `python -m tests.public_names` prints all names that there
+are, as the list has them; a line of it that is to be promised is copied there by hand.
 """
 
 from __future__ import annotations
@@ -12,21 +12,11 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import typer
 
-from animalcat.arena_configs.batteries.library import RECIPES
-from animalcat.arena_configs.families.library import FAMILIES
-from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.cli.main import build, nouns
-from animalcat.envs.agents.load import BUILTIN
-from animalcat.extending.plugins import GROUPS
-from animalcat.layouts.adaptive.statuses import End
-from animalcat.layouts.library import LAYOUTS, variants
-from animalcat.service.errors import CATALOGUE
-from animalcat.service.host.settings import Settings
-from animalcat.service.measuring.profile_words import STATUS_MEANS
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIST: Final = Path(__file__).with_suffix(".txt")
@@ -105,9 +95,8 @@ def arguments(function: Any) -> set[str]:
 
 
 def schemas() -> Names:
-    """The fields of what `--json` prints."""
-    for file in sorted(SCHEMAS.glob("*.schema.json")):
-        yield f"json {file.name.removesuffix('.schema.json')}", properties(file.read_text("utf-8"))
+    """The fields of the JSON of a profile."""
+    yield "json profile", properties((SCHEMAS / "profile.schema.json").read_text("utf-8"))
 
 
 def properties(schema: str) -> set[str]:
@@ -117,23 +106,9 @@ def properties(schema: str) -> set[str]:
     return names
 
 
-def words() -> Names:
-    """Words that files, tables and commands have: codes, statuses, demands, shipped things."""
-    yield "errors", {code.value for code in CATALOGUE}
-    yield "ends", {*get_args(End)}
-    yield "statuses", {*STATUS_MEANS}
-    yield "demands", {f"{one.name}[{one.unit}]" for one in FEATURES.values()}
-    yield "families", {*FAMILIES}
-    yield "recipes", {*RECIPES}
-    yield "agents", {*BUILTIN}
-    yield "settings", {*Settings.model_fields}
-    yield "entry points", {*GROUPS.values()}
-    yield from ((f"layout {name}", {*variants(name)}) for name in LAYOUTS)
-
-
 def lines() -> dict[str, set[str]]:
-    """All of them."""
-    return dict(found for part in (commands, python, schemas, words) for found in part())
+    """All that there are, of which those are promised that the list holds."""
+    return dict(found for part in (commands, python, schemas) for found in part())
 
 
 def promised() -> dict[str, set[str]]:
@@ -142,11 +117,6 @@ def promised() -> dict[str, set[str]]:
     return {name: set(each.strip().split("; ")) - {""} for name, _, each in rows}
 
 
-def write() -> None:
-    """Write the list anew."""
-    rows = (f"{name}: {'; '.join(sorted(has))}".rstrip() for name, has in sorted(lines().items()))
-    LIST.write_text("\n".join(rows) + "\n", "utf-8")
-
-
 if __name__ == "__main__":
-    write()
+    for title, has in sorted(lines().items()):
+        print(f"{title}: {'; '.join(sorted(has))}".rstrip())

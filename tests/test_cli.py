@@ -110,7 +110,7 @@ def test_many_options_come_in_groups_few_do_not() -> None:
 
     assert groups("session", "run") == [
         *("Agent", "What is played", "How arenas are chosen", "When it ends"),
-        *("How it is played and checked", "Server and output", "Options"),
+        *("How it is played and checked", "Output", "Options"),
     ]
     assert groups("layout", "list") == ["Options"]
 
@@ -134,6 +134,19 @@ def test_what_a_server_is_shown_may_stand_anywhere(monkeypatch: pytest.MonkeyPat
         assert CliRunner().invoke(build(words), words).exit_code == 0
         assert os.environ["ANIMALCAT_TOKEN"] == "a"
     assert os.environ["ANIMALCAT_CA"] == "b"
+
+
+def test_options_of_all_commands_stand_anywhere_and_are_refused_where_they_mean_nothing() -> None:
+    for words in (["--json", "agent", "list"], ["agent", "list", "--json"]):
+        assert json.loads(CliRunner().invoke(build(words), words).stdout)
+    for words, name in {
+        ("agent", "list", "--server", "host:1"): "--server",
+        ("--data=.", "arena", "families"): "--data",
+        ("arena", "play", "a.yaml", "--json"): "--json",
+    }.items():
+        done = CliRunner().invoke(build([*words]), [*words])
+        assert done.exit_code == 2
+        assert f"{name} means nothing to" in done.stderr
 
 
 @pytest.mark.parametrize("noun", ["session", "layout"])

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from animalcat.cli.shared.command_help import SameAgent
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.output import (
     BAD_INPUT,
     FAILED,
@@ -36,10 +37,10 @@ INTERRUPTED: Final = 130
 app = typer.Typer(
     help="Run an agent against a server, and list agents and their limits.", no_args_is_help=True
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 @app.command()
+@without("--server", "--data")
 def run(
     server: Annotated[
         str, typer.Option("--connect", metavar="HOST:PORT", help="The server to play on.")
@@ -79,7 +80,6 @@ def run(
         ),
     ] = False,
     same_agent: SameAgent = False,
-    as_json: AsJson = False,
 ) -> None:
     """Play a session to its end, on a server that runs already."""
     progress = progress_console()
@@ -121,7 +121,7 @@ def run(
             staying = Stay(play, _say_pause, pauses)
             if not session:
                 for summary in staying.all():
-                    _show(summary, as_json=as_json)
+                    _show(summary)
             summary = staying.one()
         else:
             summary = play()
@@ -140,14 +140,14 @@ def run(
         if not stay:
             raise
         fail("the agent was ended, and has left its session", INTERRUPTED)
-    _show(summary, as_json=as_json)
+    _show(summary)
     if summary.state != "finished":
         raise typer.Exit(FAILED)
 
 
-def _show(summary: EvaluationSummary, *, as_json: bool) -> None:
+def _show(summary: EvaluationSummary) -> None:
     """Print how a session went."""
-    if as_json:
+    if common().as_json:
         print_json(asdict(summary))
         return
     typer.echo(
@@ -171,6 +171,7 @@ def _end_by_sigterm() -> None:
 
 
 @app.command("list")
+@without("--server", "--data")
 def list_agents(
     reference: Annotated[
         str,
@@ -181,7 +182,6 @@ def list_agents(
             show_default="none",
         ),
     ] = "",
-    as_json: AsJson = False,
 ) -> None:
     """List the agents that come with animalcat and with other packages, or the limits of one.
 
@@ -189,7 +189,7 @@ def list_agents(
     builtin:planner+memory=2+lapses=0.1.
     """
     if reference:
-        _list_limits(reference, as_json=as_json)
+        _list_limits(reference)
         return
     rows = [
         {
@@ -209,10 +209,10 @@ def list_agents(
         }
         for plugin in plugins.every("agent")
     ]
-    print_rows(rows, ["agent", "privileged", "about"], as_json=as_json)
+    print_rows(rows, ["agent", "privileged", "about"])
 
 
-def _list_limits(reference: str, *, as_json: bool) -> None:
+def _list_limits(reference: str) -> None:
     """Print the limits that an agent can be given."""
     try:
         names = limits_of(check_name(reference).builtin)
@@ -230,7 +230,7 @@ def _list_limits(reference: str, *, as_json: bool) -> None:
         for name, limit in LIMITS.items()
         if name in names
     ]
-    print_rows(rows, ["limit", "takes", "unit", "about"], as_json=as_json)
+    print_rows(rows, ["limit", "takes", "unit", "about"])
 
 
 def _faults(episodes: Iterable[PlayedEpisode]) -> str:

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat.cli.shared.output import fail, print_rows, remark
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, timestamp
+from animalcat.cli.shared.common import common
+from animalcat.cli.shared.output import fail, print_table, remark
+from animalcat.cli.shared.remote import client_for, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.values import AuditLine
 
@@ -54,30 +55,27 @@ def command(
             metavar="NUMBER", min=0, help="The most lines, the latest ones. 0 sets no limit."
         ),
     ] = _SHOWN,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Say who did what on a server, to what, from where, and what came of it; the latest first.
 
     With --json each line is an object of its own. Only administrators may ask.
     """
     after = _time(since)
-    with client_for(server, data) as client:
+    with client_for() as client:
         lines = client.audit(subject=subject, action=action, about=about, since=after)
-        _print(lines, limit, as_json)
+        _print(lines, limit)
 
 
-def _print(lines: Iterator[AuditLine], limit: int, as_json: bool) -> None:
+def _print(lines: Iterator[AuditLine], limit: int) -> None:
     rows: list[dict[str, Any]] = []
     for line in islice(lines, limit or None):
         row = {**asdict(line), "created": timestamp(line.created)}
-        if as_json:
+        if common().as_json:
             typer.echo(json.dumps(row))
         else:
             who = row["subject"] or row["caller"]
             rows.append(row | {"time": f"{line.created:%Y-%m-%d %H:%M:%S}", "who": who})
-    if as_json:
+    if common().as_json:
         return
     columns = [
         *("time", "who", "action"),
@@ -88,7 +86,7 @@ def _print(lines: Iterator[AuditLine], limit: int, as_json: bool) -> None:
         Column("request", 4),
         Column("words", 2),
     ]
-    print_rows(rows, columns, as_json=False)
+    print_table(rows, columns)
     if limit and next(lines, None) is not None:
         remark("there are more lines; --limit 0 shows all, and --since those from a time on")
 

@@ -12,10 +12,11 @@ import typer
 from animalcat.arenas.arena_files import battery_files, is_yaml
 from animalcat.cli.calibrate import calibrate
 from animalcat.cli.shared.batteries import find_battery, tell_problems
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.outcome_options import Seed
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, print_table, wrote
 from animalcat.cli.shared.progress import operation_progress, progress
-from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
+from animalcat.cli.shared.remote import AllowPlugin, client_for, place
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.errors import AnimalcatError
@@ -52,21 +53,18 @@ Replace = Annotated[
 def list_batteries(
     everybodys: Everybodys = False,
     owner: OfOwner = "",
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """List your batteries and those of nobody by name.
 
     With --json also how many instances each suite has.
     """
-    with client_for(server, data) as client:
+    with client_for() as client:
         batteries = client.list_batteries(whose(everybodys, owner))
     rows = [_row(battery) | {"suites": dict(battery.suites)} for battery in batteries]
-    if not as_json:
+    if not common().as_json:
         rows = [{**row, "problems": len(row["problems"])} for row in rows]
     columns = ["battery", owner_column(1), "instances", Column("problems", 1)]
-    print_rows(rows, [*columns, Column("digest", 2)], as_json=as_json)
+    print_rows(rows, [*columns, Column("digest", 2)])
 
 
 @app.command()
@@ -111,9 +109,6 @@ def build(
     ] = "",
     replace: Replace = False,
     allow_plugin: AllowPlugin = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make a battery from a recipe, or from a family of arenas.
 
@@ -122,12 +117,12 @@ def build(
     solve are named.
     """
     asked = _recipe(source)
-    with client_for(server, data, plugins=allow_plugin or ()) as client:
+    with client_for(plugins=allow_plugin or ()) as client:
         with operation_progress(f"building {name or source}") as tell:
             battery = client.build_battery(
                 asked, size, seed=seed, name=name, replace=replace, on_progress=tell
             )
-        _show(battery, as_json)
+        _show(battery)
 
 
 def _recipe(source: str) -> str | RecipeText:
@@ -147,9 +142,6 @@ def _recipe(source: str) -> str | RecipeText:
 @app.command()
 def show(
     name: BatteryArgument,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show what is in a battery: counts, licence, what is measured and what was not solved.
 
@@ -158,24 +150,23 @@ def show(
     """
     from animalcat.cli.battery_contents import show as shown
 
-    with client_for(server, data) as client:
-        name = find_battery(client, name, where=place(server, data))
+    with client_for() as client:
+        name = find_battery(client, name, where=place())
         manifest = client.get_battery(name).manifest
-    if as_json:
+    if common().as_json:
         print_json(manifest)
     else:
         shown(manifest)
 
 
 @app.command()
+@without("--json")
 def export(
     name: BatteryArgument,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="FOLDER", help="Write into this folder."),
     ],
-    server: Server = None,
-    data: Data = None,
 ) -> None:
     """Write a battery: its manifest, the table of its instances, and its arenas.
 
@@ -185,8 +176,8 @@ def export(
     """
     from animalcat.cli.battery_contents import export as exported
 
-    with client_for(server, data) as client:
-        name = find_battery(client, name, where=place(server, data))
+    with client_for() as client:
+        name = find_battery(client, name, where=place())
         with progress(f"exporting {name}") as tell:
             number = exported(client, name, output, tell)
     wrote(f"{number} instances", output)
@@ -244,9 +235,6 @@ def import_(
         typer.Option(metavar="NAME", help="A variant of it.", show_default="the usual one"),
     ] = "",
     replace: Replace = False,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make a battery of your own arena files.
 
@@ -263,7 +251,7 @@ def import_(
     if path.suffix.lower() in TABLES and not path.is_dir():
         if names or table:
             fail(f"{path} is a table itself: --names and --table are for arena files")
-        with client_for(server, data) as client:
+        with client_for() as client:
             with operation_progress(f"importing {path}") as tell:
                 battery = client.import_demands(
                     path,
@@ -274,7 +262,7 @@ def import_(
                     replace=replace,
                     on_progress=tell,
                 )
-            _show(battery, as_json)
+            _show(battery)
         return
     try:
         notes = battery_files(path).notes
@@ -282,7 +270,7 @@ def import_(
         fail(str(error))
     for note in notes:
         typer.echo(f"note: {path}: {note}", err=True)
-    with client_for(server, data) as client:
+    with client_for() as client:
         with operation_progress(f"importing {path}") as tell:
             battery = client.import_battery(
                 path,
@@ -295,23 +283,21 @@ def import_(
                 replace=replace,
                 on_progress=tell,
             )
-        _show(battery, as_json)
+        _show(battery)
 
 
 @app.command()
-def check(
-    name: BatteryArgument, server: Server = None, data: Data = None, as_json: AsJson = False
-) -> None:
+def check(name: BatteryArgument) -> None:
     """Say what is wrong or doubtful in a battery, as `arena check` does for arena files.
 
     Arenas that no play can pass, or that every play passes, are listed with their pass marks. The
     exit code is 1 where sessions would set an arena aside.
     """
-    with client_for(server, data) as client:
-        name = find_battery(client, name, where=place(server, data))
+    with client_for() as client:
+        name = find_battery(client, name, where=place())
         battery = client.get_battery(name)
     sure: Mapping[str, str] = battery.manifest.get("cannot_fail", {})
-    if as_json:
+    if common().as_json:
         about = {"battery": battery.id, "digest": battery.digest, "instances": battery.instances}
         about |= {"set_aside": dict(battery.set_aside), "cannot_fail": dict(sure)}
         print_json({**about, "problems": list(battery.problems)})
@@ -322,7 +308,7 @@ def check(
             for instance, why in these.items()
         ]
         if rows:
-            print_rows(rows, ["instance", "what", "why"], as_json=False)
+            print_table(rows, ["instance", "what", "why"])
         for problem in battery.problems:
             typer.echo(problem)
         typer.echo(
@@ -367,9 +353,6 @@ def report(
     maps: Annotated[
         int, typer.Option(metavar="NUMBER", min=0, help="How many maps to draw at most.")
     ] = 360,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Report on a battery: what is in it, and what it could tell.
 
@@ -380,21 +363,21 @@ def report(
     """
     from animalcat.lab.battery_report import reported
 
-    with client_for(server, data) as client:
-        name = find_battery(client, name, where=place(server, data))
-        path = output or (None if as_json else Path(f"{name}.html"))
+    with client_for() as client:
+        name = find_battery(client, name, where=place())
+        path = output or (None if common().as_json else Path(f"{name}.html"))
         with progress(f"reporting on {name}") as tell:
             found = reported(client, name, layout, variant, maps, tell, page=path is not None)
             drawing = partial(tell, "drawing maps")
             page = "" if path is None else found.page(drawing)
-        if as_json:
+        if common().as_json:
             print_json(found.to_dict())
         else:
             _say_impostors([one.to_dict() for one in found.report.impostors])
         rows = found.report.reliability_rows
-        if rows and not as_json:
+        if rows and not common().as_json:
             title = "Standard error (and reliability) of each capability by number of episodes"
-            print_rows(rows, list(rows[0]), as_json=False, title=title)
+            print_table(rows, list(rows[0]), title=title)
         if path is not None:
             try:
                 write_whole(path, page.encode())
@@ -409,7 +392,7 @@ def _say_impostors(impostors: Iterable[Mapping[str, Any]]) -> None:
     rows = [{head: one[key] for head, key in heads.items()} for one in impostors]
     if rows:
         title = "Agents that go by a cue, and in how many arenas that shows"
-        print_rows(rows, list(rows[0]), as_json=False, title=title)
+        print_table(rows, list(rows[0]), title=title)
 
 
 def _drawn(battery: Battery) -> Mapping[str, Sequence[str]]:
@@ -439,9 +422,9 @@ def _row(battery: Battery) -> dict[str, Any]:
     }
 
 
-def _show(battery: Battery, as_json: bool) -> None:
+def _show(battery: Battery) -> None:
     row = _row(battery)
-    if as_json:
+    if common().as_json:
         print_json({**row, "set_aside": dict(battery.set_aside), "notes": list(battery.notes)})
         return
     tell_problems(battery.problems, TOLD)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import typer
 
-from animalcat.cli.shared.output import fail, print_rows
+from animalcat.cli.shared.output import fail, print_table
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.lab.received import Tell, battery_of, told
@@ -98,7 +98,7 @@ def _show_parts(parts: Sequence[Mapping[str, Any]]) -> None:
     if any(part[what] for part in parts for what in optional):
         columns = ("suite", "paradigm", "instances", "tasks", "variants", "groups")
         used = [c for c in columns if c not in optional or any(part[c] for part in parts)]
-        print_rows(parts, used, as_json=False)
+        print_table(parts, used)
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -13,10 +13,11 @@ import typer
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.calibrations import CALIBRATIONS
 from animalcat.cli.shared.command_help import OUTPUT
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn, PassMarks, Seed
 from animalcat.cli.shared.output import FAILED, fail, print_json, wrote
 from animalcat.cli.shared.progress import progress
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, place
+from animalcat.cli.shared.remote import client_for, data_folder, place
 
 if TYPE_CHECKING:
     from animalcat.cli.shared.arena_outcomes import OnBattery
@@ -141,9 +142,6 @@ def calibrate(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Let the outcomes of earlier agents teach a layout how hard each arena is.
 
@@ -175,8 +173,8 @@ def calibrate(
     declared = _declared_shares(determinism)
     if name:
         _check_name(name)
-    with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
-        known = _battery(client, battery, place(server, data))
+    with client_for() as client, progress("reading outcomes", wait=0.0) as tell:
+        known = _battery(client, battery, place())
         try:
             chosen = layout_on(known, layout or "", variant)
         except (ServiceError, SpecificationError) as error:
@@ -209,10 +207,10 @@ def calibrate(
         tell(f"fitting {who} on {len(table.instances)} arenas", 0, 0)
         prior = declared or _learnt(repeats)
         calibrated = _calibrate(chosen, table, called, seed, draws, prior, check=check)
-    path = output or data_folder(data) / CALIBRATIONS / f"{called}.yaml"
+    path = output or data_folder() / CALIBRATIONS / f"{called}.yaml"
     _write(calibrated, path)
     evidence = {agent: evidence_of_agent(chosen, table, agent) for agent in table.agents}
-    _report(calibrated, path, on_this_battery, earlier.notes, evidence, as_json=as_json)
+    _report(calibrated, path, on_this_battery, earlier.notes, evidence)
 
 
 def _check_name(name: str) -> None:
@@ -307,13 +305,7 @@ def _write(layout: Layout, path: Path) -> None:
 
 
 def _report(
-    layout: Layout,
-    path: Path,
-    left: OnBattery,
-    merged: Sequence[str],
-    evidence: Mapping[str, str],
-    *,
-    as_json: bool,
+    layout: Layout, path: Path, left: OnBattery, merged: Sequence[str], evidence: Mapping[str, str]
 ) -> None:
     from animalcat.cli.shared.arena_outcomes import UNKNOWN
 
@@ -339,7 +331,7 @@ def _report(
         "evidence": dict(evidence),
         "file": str(path),
     }
-    if as_json:
+    if common().as_json:
         print_json(row)
         return
     for note in _notes(layout, left, merged):

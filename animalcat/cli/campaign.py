@@ -36,6 +36,7 @@ from animalcat.cli.shared.agent_options import (
 )
 from animalcat.cli.shared.batteries import find_battery, say_coverage, say_layout
 from animalcat.cli.shared.command_help import AGENT, SameAgent
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.option_table import SHARES, read_options, shown, with_options
 from animalcat.cli.shared.output import (
     FAILED,
@@ -50,12 +51,9 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.progress import PipeLines, bar
 from animalcat.cli.shared.remote import (
     AllowPlugin,
-    AsJson,
-    Data,
     EngineName,
     Every,
     Limit,
-    Server,
     client_for,
     data_folder,
     place,
@@ -145,9 +143,6 @@ def run(
             rich_help_panel=CLUSTER,
         ),
     ] = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
     **options: Any,
 ) -> None:
     """Measure several agents by as many episodes each, and compare them at the end.
@@ -167,7 +162,7 @@ def run(
             "run on Ray (agents_run: {where: ray})"
         )
     if engine is not None:
-        _choose_engine(engine, address, server, data)
+        _choose_engine(engine, address)
     if plan is not None:
         agent = list(plan.agents)
         chosen = plan.options | chosen
@@ -186,14 +181,14 @@ def run(
     if plan is not None and plan.agents_run.where == "ray":
         check_trusted(agent, bounds)
     else:
-        check_apart(agent, bounds, None if server else data_folder(data))
-    chosen["backend"], builds = parse_backend(chosen.get("backend", ""), server)
+        check_apart(agent, bounds, None if common().server else data_folder())
+    chosen["backend"], builds = parse_backend(chosen.get("backend", ""))
     if plan is not None:
-        _run_file(plan, chosen, builds, allow_plugin or (), address, bounds, server, data, as_json)
+        _run_file(plan, chosen, builds, allow_plugin or (), address, bounds)
         return
     assert budget is not None, "checked above"
-    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
-        arenas = find_battery(client, battery, features, where=place(server, data))
+    with client_for(builds=builds, plugins=allow_plugin or ()) as client:
+        arenas = find_battery(client, battery, features, where=place())
         say_layout(client, arenas, layout)
         with status(while_compiling("making the campaign", LAYOUTS)):
             campaign = client.create_campaign(
@@ -206,9 +201,9 @@ def run(
             )
             bounds = replace(bounds, hide=arena_folders(battery, features))
         say_coverage(client, campaign.sessions[0], variant=bool(layout))
-        say_pages(server, data, f"/campaigns/{campaign.id}")
+        say_pages(f"/campaigns/{campaign.id}")
         played = _play(client, campaign, bounds)
-        show_campaign(client, played, as_json)
+        show_campaign(client, played)
         fail_if_unplayable(client, played.sessions)
 
 
@@ -221,9 +216,6 @@ def list_campaigns(
     limit: Limit = None,
     everybodys: Everybodys = False,
     owner: OfOwner = "",
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """List your campaigns, newest first."""
     columns = [
@@ -235,26 +227,23 @@ def list_campaigns(
         Column("episodes", 1),
         Column("budget", 6),
     ]
-    with client_for(server, data) as client:
+    with client_for() as client:
         asked = whose(everybodys, owner)
-        listed = some(lambda most: client.campaigns(whose=asked, limit=most), every, limit, as_json)
+        listed = some(lambda most: client.campaigns(whose=asked, limit=most), every, limit)
         rows = map(campaign_row, listed)
-        if not as_json:
+        if not common().as_json:
             rows = (row | {"agents": agents_words(row["agents"])} for row in rows)
-        print_rows(rows, columns, as_json=as_json)
+        print_rows(rows, columns)
 
 
 @app.command()
 def show(
     campaign: CampaignArgument,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show the profiles of agents side by side: their ranks, and how they differ."""
-    with client_for(server, data) as client:
+    with client_for() as client:
         shown = client.get_campaign(campaign)
-        show_campaign(client, shown, as_json)
+        show_campaign(client, shown)
 
 
 def _given(context: typer.Context) -> list[str]:
@@ -263,13 +252,11 @@ def _given(context: typer.Context) -> list[str]:
     return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
 
 
-def _choose_engine(
-    engine: EngineName, address: str | None, server: str | None, data: Path | None
-) -> None:
+def _choose_engine(engine: EngineName, address: str | None) -> None:
     """Have the private server of this command use an engine."""
     from animalcat.service.host.lock import running_server
 
-    if server or running_server(data_folder(data)) is not None:
+    if common().server or running_server(data_folder()) is not None:
         fail(
             "--engine is for a server that this command starts itself, and another is running: "
             "give that one its engine, with animalcat serve --engine"
@@ -285,13 +272,10 @@ def _run_file(
     plugins: Sequence[str],
     address: str | None,
     bounds: Bounds,
-    server: str | None,
-    data: Path | None,
-    as_json: bool,
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
-    with client_for(server, data, builds=builds, plugins=plugins) as client:
+    with client_for(builds=builds, plugins=plugins) as client:
         with ExitStack() as stack:
             cluster: Hosts | None = None
             if plan.agents_run.where == "ray":
@@ -306,7 +290,7 @@ def _run_file(
             # All before the first, so that errors come at once.
             with status(while_compiling("making the campaigns", LAYOUTS)):
                 for battery in plan.batteries:
-                    arenas = find_battery(client, battery, where=place(server, data))
+                    arenas = find_battery(client, battery, where=place())
                     for layout in plan.layouts:
                         say_layout(client, arenas, layout)
                         campaign = client.create_campaign(
@@ -321,18 +305,18 @@ def _run_file(
             failed = False
             for number, (campaign, bounds) in enumerate(campaigns, 1):
                 typer.echo(f"campaign {number} of {len(campaigns)}", err=True)
-                say_pages(server, data, f"/campaigns/{campaign.id}")
+                say_pages(f"/campaigns/{campaign.id}")
                 try:
                     played.append(_play(client, campaign, bounds, cluster))
                 except typer.Exit as stopped:  # an agent has failed: the other campaigns go on
                     if stopped.exit_code != FAILED:
                         raise
                     failed = True
-        if as_json:
+        if common().as_json:
             print_json({"campaigns": [campaign_json(client, over) for over in played]})
         else:
             for campaign in played:
-                show_campaign(client, campaign, as_json=False)
+                show_campaign(client, campaign)
         fail_if_unplayable(
             client, [session for campaign in played for session in campaign.sessions]
         )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from animalcat.cli.shared.output import print_json, print_rows
+from animalcat.cli.shared.common import common
+from animalcat.cli.shared.output import print_json, print_table
 from animalcat.cli.shared.remote import session_row, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.client import Client
@@ -55,22 +56,22 @@ def _comparison_of(profiles: dict[str, dict[str, Any]]) -> Comparison | None:
     return compare(profiles, mixed=True) if len(profiles) > 1 else None
 
 
-def show_campaign(client: Client, campaign: Campaign, as_json: bool) -> None:
+def show_campaign(client: Client, campaign: Campaign) -> None:
     """Print what `campaign_json` returns, as tables or as JSON."""
     from animalcat.cli.shared.comparing import show_comparison
     from animalcat.cli.shared.tables import INTERVAL, profile_rows
 
     row = campaign_json(client, campaign)
-    if as_json:
+    if common().as_json:
         print_json(row)
         return
-    common, profiles = row["common"], row["profiles"]
+    profiles = row["profiles"]
     typer.echo(
         f"{row['campaign']} on {row['battery']}, {row['layout']}: {row['episodes']} of "
         f"{row['budget']} episodes; {'it is over' if row['over'] else 'it goes on'}"
     )
-    print_rows(
-        [_standing(session, common) for session in campaign.sessions],
+    print_table(
+        [_standing(session, row["common"]) for session in campaign.sessions],
         [
             "agent",
             Column("fingerprint", 4),
@@ -80,17 +81,16 @@ def show_campaign(client: Client, campaign: Campaign, as_json: bool) -> None:
             Column("successes", 2),
             Column("in common", 1),
         ],
-        as_json=False,
     )
     for session in campaign.sessions:
         for change in session.identity.changes:
             typer.echo(f"warning: {session.spec.agent}: {change}")
     if (known := _comparison_of(profiles)) is not None:
-        show_comparison(known, as_json=False)
+        show_comparison(known)
         return
     for agent, profile in profiles.items():
         columns = ["capability", "estimate", INTERVAL]
-        print_rows(profile_rows(profile), columns, as_json=False, title=agent)
+        print_table(profile_rows(profile), columns, title=agent)
 
 
 def agents_words(agents: Sequence[str]) -> str:

@@ -16,9 +16,17 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat import data as stores
-from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json, print_rows
+from animalcat.cli.shared.common import common, without
+from animalcat.cli.shared.output import (
+    BAD_INPUT,
+    FAILED,
+    UNREACHABLE,
+    fail,
+    print_json,
+    print_table,
+)
 from animalcat.cli.shared.progress import Tell, progress
-from animalcat.cli.shared.remote import AsJson, Data, data_folder, timestamp
+from animalcat.cli.shared.remote import data_folder, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.data import Plan
 from animalcat.errors import AnimalcatError
@@ -35,7 +43,8 @@ _SHOWN: Final = 20
 
 
 @app.command()
-def verify(data: Data = None, as_json: AsJson = False) -> None:
+@without("--server")
+def verify() -> None:
     """Look whether all of a store is as it was stored.
 
     That is the database, every session with its chain, recordings and fits, all batteries, layouts
@@ -43,8 +52,8 @@ def verify(data: Data = None, as_json: AsJson = False) -> None:
     and the exit code is 1 then. The store may be in use.
     """
     with _work("looking through the store") as tell:
-        found = stores.verify(data_folder(data), tell=tell)
-    if as_json:
+        found = stores.verify(data_folder(), tell=tell)
+    if common().as_json:
         print_json({**asdict(found), "notes": [list(note) for note in found.notes]})
     else:
         for one in found.damage:
@@ -60,6 +69,7 @@ def verify(data: Data = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
+@without("--server")
 def backup(
     to: Annotated[
         Path,
@@ -73,8 +83,6 @@ def backup(
             "all that the server can.",
         ),
     ] = False,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Back up a store, which may be in use, to an archive that only you may read.
 
@@ -82,8 +90,8 @@ def backup(
     or were changed.
     """
     with _work("backing up") as tell:
-        made = stores.backup(data_folder(data), to, with_keys=with_keys, tell=tell)
-    if as_json:
+        made = stores.backup(data_folder(), to, with_keys=with_keys, tell=tell)
+    if common().as_json:
         print_json({**asdict(made), "path": str(made.path)})
     else:
         for problem in made.damaged:
@@ -101,10 +109,9 @@ def backup(
 
 
 @app.command()
+@without("--server")
 def restore(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A backup.")],
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Restore a backup into an empty data directory, and PostgreSQL if it is of one.
 
@@ -112,8 +119,8 @@ def restore(
     fails, the place is as it was. Tokens and keys that the directory has stay.
     """
     with _work("restoring") as tell:
-        done = stores.restore(source, data_folder(data), tell=tell)
-    if as_json:
+        done = stores.restore(source, data_folder(), tell=tell)
+    if common().as_json:
         print_json(asdict(done))
         return
     for problem in done.damaged:
@@ -124,6 +131,7 @@ def restore(
 
 
 @app.command()
+@without("--server")
 def prune(
     older_than: Annotated[
         str,
@@ -142,28 +150,26 @@ def prune(
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Remove it; else it is only said.")] = False,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Remove sessions by age or owner: say what would be lost, and with --yes remove it.
 
     All that is said has to be so. What is being played stays. A campaign goes with its sessions
     where all of them are over and meant; else they stay. `animalcat delete` removes by name.
     """
-    folder = data_folder(data)
+    folder = data_folder()
     with _work("looking") as tell:
         plan = stores.plan(folder, older_than=_age(older_than), owner=owner, audit=audit, tell=tell)
-    if not as_json:
+    if not common().as_json:
         _show_plan(plan)
     if not yes:
-        if as_json:
+        if common().as_json:
             print_json(_planned(plan))
         elif plan.losses or plan.lines:
             typer.echo("nothing was removed; the same command with --yes removes it")
         return
     with _work("removing") as tell:
         done = stores.prune(folder, plan, tell=tell)
-    if as_json:
+    if common().as_json:
         print_json({**_planned(plan), "done": done.done, "removed": done.bytes, "left": done.kept})
     else:
         for name, why in done.kept.items():
@@ -223,7 +229,7 @@ def _show_plan(plan: Plan) -> None:
         columns = ["session", Column("state", 2), Column("last written", 3), "episodes", "files"]
         more = f", of which these {_SHOWN} take most" if len(losses) > _SHOWN else ""
         title = f"{len(losses)} sessions go{more}"
-        print_rows(rows, [*columns, "takes"], as_json=False, title=title)
+        print_table(rows, [*columns, "takes"], title=title)
     for campaign in plan.campaigns:
         typer.echo(f"campaign {campaign} goes with its sessions")
     if plan.before is not None:

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_rows
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
+from animalcat.cli.shared.common import common
+from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_table
+from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.text import names
@@ -27,16 +28,13 @@ def command(
         bool, typer.Option("--with-sessions", help="With a campaign, delete its sessions too.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete it; else it is only said.")] = False,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Say what would be lost of what is named, and with --yes delete it.
 
     Owners and administrators may. What is being played stays, and so does a battery with which
     something that stays was made. `animalcat data prune` removes by age or owner.
     """
-    with client_for(server, data) as client:
+    with client_for() as client:
         rows: dict[str, dict[str, Any]] = {}
         for full in dict.fromkeys(map(_full, name)):
             rows[full] = _lost(client, full, with_sessions)
@@ -53,13 +51,13 @@ def command(
                     raise
                 kept[full] = str(error)
     listed = [{"name": full, **rows[full], "kept": kept.get(full)} for full in order]
-    if as_json:
+    if common().as_json:
         print_json({"done": yes, "items": listed})
     else:
         verb = "deleted" if yes else "would be deleted"
         gone = [row for row in listed if row["kept"] is None]
         if gone:
-            print_rows(gone, ["name", "what is lost"], as_json=False, title=verb)
+            print_table(gone, ["name", "what is lost"], title=verb)
         for full, why in kept.items():
             complain(f"{full} stays: {why}")
         if not yes:

@@ -15,8 +15,9 @@ from rich.progress import track
 
 from animalcat.cli.session.commands import run_agent
 from animalcat.cli.shared.batteries import find_battery
+from animalcat.cli.shared.common import common, keep_common, without
 from animalcat.cli.shared.output import FAILED, console, fail, progress_console, status
-from animalcat.cli.shared.remote import client_for, place, session_row
+from animalcat.cli.shared.remote import client_for, data_folder, place, session_row
 from animalcat.cli.shared.tables import print_profile, print_verdict
 from animalcat.client.blocking_client import Client
 from animalcat.envs.agents.limits.reference import is_privileged
@@ -135,10 +136,8 @@ class Shown(NamedTuple):
         return " ".join([self.why["happened"], expected, *sentences[1:2]]).strip()
 
 
+@without("--server", "--json")
 def command(
-    data: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Everything is written to this folder.")
-    ] = Path("animalcat-demo"),
     max_episodes: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=1, help="End after so many episodes.")
     ] = None,
@@ -162,10 +161,11 @@ def command(
     picture. What was planted and what was found are printed last, with what to try next.
     """
     demo = FORGETS if hidden else WALKS
-    with client_for(None, data) as client:
-        typer.echo(f"server {client.address}, data in {data}/")
+    keep_common(replace(common(), data=common().data or Path("animalcat-demo")))
+    with client_for() as client:
+        typer.echo(f"server {client.address}, data in {data_folder()}/")
         _say(f"The agent is {demo.agent}. {demo.about} The session does not know that.")
-        battery = find_battery(client, demo.battery, None, where=place(None, data))
+        battery = find_battery(client, demo.battery, None, where=place())
         session = client.create_session(
             agent=demo.agent,
             battery=battery,
@@ -180,7 +180,7 @@ def command(
         )
         row = session_row(run_agent(client, session, demo.agent))
         profile = client.profile(session)
-        home = data / "profiles" / str(row["session"])
+        home = data_folder() / "profiles" / str(row["session"])
         home.mkdir(parents=True, exist_ok=True)
         with status("drawing the report"):
             files = {name: client.export_profile(session, form) for name, form in FILES.items()}
@@ -191,7 +191,7 @@ def command(
         f"{demo.agent}: {row['successes']} of {row['episodes']} episodes passed; {row['reason']}",
         verdict=False,
     )
-    recordings = data / "recordings" / session.id
+    recordings = data_folder() / "recordings" / session.id
     _replay(recordings)
     if shown:
         files["profile.html"] = _show(shown, recordings, home, files["profile.html"])
@@ -199,7 +199,7 @@ def command(
         write_whole(home / name, content)
     print_verdict(profile)
     _compare(demo, profile)
-    _what_next(demo, home, data)
+    _what_next(demo, home)
 
 
 DEMOS: Final = (WALKS, FORGETS)
@@ -309,7 +309,7 @@ def _compare(demo: Demonstration, profile: Mapping[str, Any]) -> None:
     )
 
 
-def _what_next(demo: Demonstration, home: Path, data: Path) -> None:
+def _what_next(demo: Demonstration, home: Path) -> None:
     """Say three commands to try."""
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     console().print("\nWhat to try next", style="bold")

@@ -18,7 +18,8 @@ from typing import Annotated, Final, Literal
 import typer
 
 from animalcat.apart import way
-from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
+from animalcat.cli.shared.common import common, without
+from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows, print_table
 from animalcat.cli.shared.plugin_problems import plugins_with_problems
 from animalcat.cli.shared.progress import progress
 from animalcat.extending.installing import install
@@ -86,27 +87,25 @@ def _caches() -> Finding:
     return Finding("cache", "ok", f"{cache_folder('')}: {parts or 'empty'}; {limit}")
 
 
+@without("--server", "--data")
 def command(
     warm: Annotated[
         bool, typer.Option("--warm", help="Compile now what would be compiled on first use.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Look for everything that animalcat needs, and say how to get what is missing.
 
     The exit code is 3 when something is missing.
     """
     if warm:
-        _warm(as_json=as_json)
+        _warm()
         return
     findings = list(examine())
     missing = [f for f in findings if f.status == "missing"]
-    if as_json:
+    if common().as_json:
         print_json([asdict(f) for f in findings])
     else:
-        print_rows(
-            [asdict(f) for f in findings], ["item", "status", "found", "remedy"], as_json=False
-        )
+        print_table([asdict(f) for f in findings], ["item", "status", "found", "remedy"])
         typer.echo(_sum(findings))
     if missing:
         raise typer.Exit(MISSING)
@@ -124,7 +123,7 @@ def _sum(findings: Sequence[Finding]) -> str:
     return "Nothing is missing."
 
 
-def _warm(*, as_json: bool) -> None:
+def _warm() -> None:
     """Use everything that is compiled on first use, and say how long each took."""
     try:
         from animalcat.service.host.warming import compile_all, parts
@@ -140,8 +139,8 @@ def _warm(*, as_json: bool) -> None:
                 rows.append({"item": name, "seconds": round(seconds, 2)})
     except RuntimeError as error:
         fail(f"cannot compile {error}")
-    print_rows(rows, ["item", "seconds"], as_json=as_json)
-    if not as_json:
+    print_rows(rows, ["item", "seconds"])
+    if not common().as_json:
         typer.echo(
             "Compiled and kept. The models that NUTS runs on with scores are not kept by anything: "
             "a server compiles each such layout once, in the background."

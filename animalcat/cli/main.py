@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -21,6 +22,7 @@ from animalcat.cli.shared.command_help import (
     split_words,
     unused,
 )
+from animalcat.cli.shared.common import Common, keep_common
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, complain, spinner
 from animalcat.extending.doorways import entries
 from animalcat.extending.installing import install
@@ -216,13 +218,30 @@ def _options(
         bool,
         typer.Option("--version", is_eager=True, callback=_version, help="Show the version."),
     ] = False,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Ask this server. Without it, the server that works on the data directory is "
+            "asked, or a private one that ends with the last command that uses it.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The data directory. Without it, ANIMALCAT_HOME names it, and otherwise it is "
+            ".animalcat.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     token: Annotated[
         str | None,
         typer.Option(
             metavar="TOKEN",
             help="What proves to a server who you are, or @FILE to read it from a file, so that "
             f"others on this machine do not see it; {TOKEN} says the same. A server of this "
-            "machine needs none as a rule. It may stand behind any command.",
+            "machine needs none as a rule.",
             callback=keep_in(TOKEN),
         ),
     ] = None,
@@ -231,10 +250,10 @@ def _options(
         typer.Option(
             metavar="FILE",
             help="How to know a server that speaks TLS: a file with its certificate, or the "
-            f"fingerprint sha256:... that it prints; {CA} says the same. It may stand behind any "
-            "command.",
+            f"fingerprint sha256:... that it prints; {CA} says the same.",
             callback=keep_in(CA),
         ),
     ] = None,
 ) -> None:
-    """Options of the whole command line."""
+    """Options of all commands, which stand before or behind them."""
+    keep_common(Common(server, data, as_json))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.exports import print_export
 from animalcat.cli.shared.output import fail, print_json, status, to_standard_output
 from animalcat.cli.shared.output import wrote as say_wrote
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
+from animalcat.cli.shared.remote import client_for, data_folder
 from animalcat.machine.files import write_whole
 from animalcat.text import names
 
@@ -26,6 +27,7 @@ FOLDER: Final = "outcomes"
 
 
 @app.command()
+@without("--json")
 def export(
     what: Annotated[
         str,
@@ -48,13 +50,11 @@ def export(
             "--output", "-o", metavar="FILE", help="Write to this file, not to standard output."
         ),
     ] = None,
-    server: Server = None,
-    data: Data = None,
 ) -> None:
     """Write a table of outcomes: one row an attempt, with everything that is known of it."""
     if form is None:
         form = "parquet" if output is not None and output.suffix == ".parquet" else "csv"
-    imported = None if server else _path(data, what)
+    imported = None if common().server else _path(what)
     if imported is not None and imported.is_file():
         from animalcat.outcomes import outcomes_bytes
 
@@ -64,7 +64,7 @@ def export(
             return
         _write(output, content)
     else:
-        with client_for(server, data) as client:
+        with client_for() as client:
             if output is None:
                 print_export(client, what, form)
                 return
@@ -77,6 +77,7 @@ def export(
 
 
 @app.command("import")
+@without("--server")
 def import_(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The table, CSV or Parquet.", exists=False)
@@ -90,8 +91,6 @@ def import_(
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the place of a table of this name.")
     ] = False,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Check a table of outcomes against the schema, and keep it in the data directory.
 
@@ -102,14 +101,14 @@ def import_(
 
     table = _read(file)
     wanted = name or names.to_component(file.stem)
-    path = _path(data, wanted)
+    path = _path(wanted)
     if path is None:
         fail(f"--name {wanted!r}: 1 to 63 letters, digits, '.', '_' and '-'")
     if path.exists() and not replace:
         fail(f"a table {wanted!r} is there already; give --replace, or another --name")
     _write(path, outcomes_bytes(table, "parquet"))
     row = _row(wanted, table)
-    if as_json:
+    if common().as_json:
         print_json(row)
     else:
         typer.echo(f"{wanted}: {row['attempts']} attempts, {row['successes']} successes")
@@ -127,10 +126,10 @@ def _row(name: str, table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _path(data: Path | None, name: str) -> Path | None:
+def _path(name: str) -> Path | None:
     """Where a table of this name is kept; None for what cannot be a name."""
     try:
-        return data_folder(data) / FOLDER / f"{names.check_component(name)}.parquet"
+        return data_folder() / FOLDER / f"{names.check_component(name)}.parquet"
     except names.BadNameError:
         return None
 

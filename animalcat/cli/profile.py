@@ -7,15 +7,14 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.exports import print_export
 from animalcat.cli.shared.logs import logs_of
 from animalcat.cli.shared.output import print_json, remark, status, wrote
 from animalcat.cli.shared.remote import (
     AllowPlugin,
-    AsJson,
-    Data,
-    Server,
     client_for,
+    same_place,
 )
 from animalcat.cli.shared.tables import print_profile
 
@@ -41,19 +40,17 @@ app = typer.Typer(
 
 
 @app.command()
-def show(
-    session: SessionOrLog, server: Server = None, data: Data = None, as_json: AsJson = False
-) -> None:
+def show(session: SessionOrLog) -> None:
     """Show what a session has found out about its agent.
 
     A finished session has a certified profile; before that, the estimate so far is shown.
     """
     if (logs := logs_of(session)) is not None:
-        logs.show_log(session, as_json=as_json)
+        logs.show_log(session)
         return
-    with client_for(server, data) as client, status("reading the profile"):
+    with client_for() as client, status("reading the profile"):
         profile = client.profile(session)
-    if as_json:
+    if common().as_json:
         print_json(profile)
         return
     about = profile["provenance"]
@@ -62,11 +59,12 @@ def show(
         profile,
         f"{about['agent']} on {about['battery']}: {about['successes']} of "
         f"{about['episodes']} episodes passed ({engine})",
-        where=f" --server {server}" if server else f" --data {data}" if data else "",
+        where=same_place(),
     )
 
 
 @app.command()
+@without("--json")
 def export(
     session: SessionOrLog,
     form: Annotated[
@@ -87,14 +85,12 @@ def export(
         ),
     ] = None,
     allow_plugin: AllowPlugin = None,
-    server: Server = None,
-    data: Data = None,
 ) -> None:
     """Write a session's profile or outcomes to a file."""
     if (logs := logs_of(session)) is not None:
         logs.export_log(session, form, output)
         return
-    with client_for(server, data, plugins=allow_plugin or ()) as client:
+    with client_for(plugins=allow_plugin or ()) as client:
         if output is None:
             print_export(client, session, form)
             return
@@ -106,6 +102,7 @@ def export(
 
 
 @app.command()
+@without("--json")
 def plot(
     sessions: Annotated[
         list[str],
@@ -141,13 +138,11 @@ def plot(
             metavar="NAME", help="Draw this agent. Repeat it for several.", show_default="all"
         ),
     ] = None,
-    server: Server = None,
-    data: Data = None,
 ) -> None:
     """Draw a profile, or several side by side, as a picture."""
     from animalcat.cli.shared.pictures import draw_profiles
 
-    draw_profiles(sessions, kind, output, agents=agent or [], server=server, data=data)
+    draw_profiles(sessions, kind, output, agents=agent or [])
 
 
 @app.command()
@@ -177,9 +172,6 @@ def compare(
             "same in all.",
         ),
     ] = False,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Compare agents, from the draws of their posteriors.
 
@@ -196,9 +188,9 @@ def compare(
     )
     from animalcat.layouts.explaining.wording import few_of
 
-    measured = read_measured(sessions, server, data, whole=len(sessions) == 2)
+    measured = read_measured(sessions, whole=len(sessions) == 2)
     known = side_by_side(measured, mixed=mixed)
     if output is not None:
         title = f"Comparison of {few_of(list(known.profiles))}"
         write_comparison(known, output, title, known.notes()[-1:] if known.same_arenas else ())
-    show_comparison(known, as_json=as_json)
+    show_comparison(known)

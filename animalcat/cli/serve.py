@@ -25,8 +25,9 @@ from typing import (
 import typer
 from sqlalchemy.exc import DBAPIError
 
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
-from animalcat.cli.shared.remote import AllowBuild, AllowPlugin, Data
+from animalcat.cli.shared.remote import AllowBuild, AllowPlugin
 from animalcat.extending.plugins import PluginError
 from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.access.tokens import TokenError
@@ -136,14 +137,10 @@ def _value(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
+@without("--server")
 def _serve(
-    data: Data = None,
     allow_build: AllowBuild = None,
     allow_plugin: AllowPlugin = None,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Say in JSON where it listens.", rich_help_panel=LISTENING),
-    ] = False,
     private: Annotated[
         bool, typer.Option(hidden=True, help="End with standard input; implies --json.")
     ] = False,
@@ -156,7 +153,7 @@ def _serve(
     """
     given: dict[str, Any] = {
         **{name: _value(said) for name, said in options.items() if said not in (None, [])},
-        "home": data,
+        "home": common().data,
         "allowed_builds": allow_build,
         "allowed_plugins": allow_plugin,
     }
@@ -178,7 +175,7 @@ def _serve(
 
     def ready(address: str, link: str) -> None:
         facts = _told(settings, address) | ({"web": link} if link else {})
-        if as_json or private:
+        if common().as_json or private:
             lines = [json.dumps(facts)]
         else:
             lines = [f"animalcat serves {settings.home} at {address}; Ctrl-C stops it"]

@@ -15,11 +15,9 @@ from typing import Annotated, Any, Final
 import grpc
 import typer
 
-from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_rows
+from animalcat.cli.shared.common import common, without
+from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_table
 from animalcat.cli.shared.remote import (
-    AsJson,
-    Data,
-    Server,
     client_for,
     data_folder,
     timestamp,
@@ -53,7 +51,7 @@ _WORDS: Final = {b"\x08\x01": "serving", b"\x08\x02": "not serving"}
 
 
 @app.command()
-def status(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
+def status() -> None:
     """Say whether a server and its services are well, and count its sessions and operations.
 
     Says where its simulators and fits are too, and what sessions wait for.
@@ -63,10 +61,10 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
     Ends with code 4 if no server runs, and with 1 if one of its services is not well, or if it
     takes no work: its database is not written, it lacks memory or room on the disk, or it drains.
     """
-    if not server:
+    if not common().server:
         from animalcat.service.host.lock import running_server
 
-        folder = data_folder(data)
+        folder = data_folder()
         holder = running_server(folder)
         if holder is None:
             fail(
@@ -74,18 +72,17 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
                 "with --server HOST:PORT",
                 UNREACHABLE,
             )
-    with client_for(server, data) as client:
+    with client_for() as client:
         current = _status(client)
     serving = all(state == "serving" for state in current["services"].values())
     standing = current["standing"]
     well = current["answers"] and serving and standing["ready"] and not current["lacks"]
-    if as_json:
+    if common().as_json:
         print_json(current)
     else:
-        print_rows(
+        print_table(
             [{"service": name, "health": state} for name, state in current["services"].items()],
             ("service", "health"),
-            as_json=False,
             title=f"server at {current['address']}, answers in {current['milliseconds']:.0f} ms",
         )
         _show_standing(standing)
@@ -96,7 +93,7 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             )
             raise typer.Exit(1)
         counted = [{"sessions": k, "number": v} for k, v in current["sessions"].items()]
-        print_rows(counted, ("sessions", "number"), as_json=False)
+        print_table(counted, ("sessions", "number"))
         typer.echo(f"operations under way: {current['operations']}")
         _show_placement(current)
         _show_refusals(current)
@@ -107,6 +104,7 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
 
 
 @app.command()
+@without("--server", "--data")
 def config(
     file: Annotated[
         Path | None,
@@ -116,7 +114,6 @@ def config(
             show_default="ANIMALCAT_CONFIG, else no file",
         ),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Say whether a server could start with a file, and list all settings and where they are from.
 
@@ -125,7 +122,7 @@ def config(
     """
     from animalcat.cli.server_settings import show_settings
 
-    show_settings(file, as_json=as_json)
+    show_settings(file)
 
 
 def _show_standing(standing: dict[str, Any]) -> None:
@@ -158,7 +155,7 @@ def _show_placement(placement: dict[str, Any]) -> None:
     idle = Counter(worker["node"] for worker in placement["workers"] if not worker["session"])
     nodes = [{"node": n, "playing": busy[n], "idle": idle[n]} for n in sorted(busy | idle)]
     if nodes:
-        print_rows(nodes, ("node", "playing", "idle"), as_json=False)
+        print_table(nodes, ("node", "playing", "idle"))
     fits = Counter(
         (fit["node"] or "not placed yet", "fitting" if fit["busy"] else "idle")
         for fit in placement["fits"]
@@ -168,13 +165,13 @@ def _show_placement(placement: dict[str, Any]) -> None:
         for node in sorted({node for node, _ in fits})
     ]
     if nodes:
-        print_rows(nodes, ("node", "fitting", "idle"), as_json=False)
+        print_table(nodes, ("node", "fitting", "idle"))
     if placement["fits_waiting"]:
         typer.echo(f"fits that wait: {placement['fits_waiting']}")
     waiting = Counter(session["waits_for"] for session in placement["backlog"])
     if waiting:
         rows = [{"sessions wait for": what, "number": k} for what, k in waiting.most_common()]
-        print_rows(rows, ("sessions wait for", "number"), as_json=False)
+        print_table(rows, ("sessions wait for", "number"))
 
 
 def _show_refusals(placement: dict[str, Any]) -> None:
@@ -184,7 +181,7 @@ def _show_refusals(placement: dict[str, Any]) -> None:
         for refusal in placement["refusals"]
     ]
     if rows:
-        print_rows(rows, ["refused", "to", "times", Column("last", 1)], as_json=False)
+        print_table(rows, ["refused", "to", "times", Column("last", 1)])
 
 
 def _status(client: Client) -> dict[str, Any]:

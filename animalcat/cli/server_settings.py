@@ -7,7 +7,8 @@ from typing import Any
 
 import typer
 
-from animalcat.cli.shared.output import fail, print_json, print_rows, remark
+from animalcat.cli.shared.common import common
+from animalcat.cli.shared.output import fail, print_json, print_table, remark
 from animalcat.cli.shared.table import Column
 from animalcat.service.access.certificates import CertificateError
 from animalcat.service.host.configuration import SettingsError
@@ -21,12 +22,11 @@ from animalcat.service.host.settings import (
 )
 
 
-def show_settings(file: Path | None, *, as_json: bool) -> None:
+def show_settings(file: Path | None) -> None:
     """Print all settings, or end the command where a server could not start with them.
 
     Args:
         file: The configuration file; None for the one that the environment names.
-        as_json: Whether JSON is printed.
     """
     given: dict[str, Any] = {} if file is None else {"config": file}
     try:
@@ -44,9 +44,9 @@ def show_settings(file: Path | None, *, as_json: bool) -> None:
     except OSError as error:
         fail(f"{where}: {error.filename}: {error.strerror}")
     rows = table_of(settings, given)
-    if as_json:
+    if common().as_json:
         print_json(rows)
         return
-    print_rows(rows, ["key", Column("value", 1), "from"], as_json=False)
+    print_table(rows, ["key", Column("value", 1), "from"])
     remark("options of `animalcat serve` count before the environment, and that before a file")
     typer.echo(f"{where} is good: a server can start with it.")

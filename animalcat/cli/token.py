@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.output import fail, print_rows
-from animalcat.cli.shared.remote import AsJson, Data, data_folder, timestamp
+from animalcat.cli.shared.remote import data_folder, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.data import settings_for
 from animalcat.service.access.audit import note_by_command
@@ -34,6 +34,7 @@ USUAL = Quota()
 
 
 @app.command()
+@without("--server")
 def create(
     role: Annotated[
         Role,
@@ -102,8 +103,6 @@ def create(
             help="Most notes of its agents that are recorded in a day, in MiB.",
         ),
     ] = USUAL.note_bytes >> 20,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make a token, and print it once.
 
@@ -113,7 +112,7 @@ def create(
     with _errors():
         only = [names.parse_session(name) if "/" in name else name for name in session or ()]
         only = [names.check_component(name, "session") for name in only]
-        token, text = _tokens(data).create(
+        token, text = _tokens().create(
             role,
             note=note,
             agent=agent,
@@ -122,7 +121,7 @@ def create(
             quota=Quota(calls, streams, sessions, notes << 20),
             subject=subject,
         )
-    if as_json:
+    if common().as_json:
         typer.echo(json.dumps({"token": text, **_row(token)}, indent=2))
     else:
         typer.echo(text)
@@ -131,13 +130,14 @@ def create(
 
 
 @app.command("list")
-def list_tokens(data: Data = None, as_json: AsJson = False) -> None:
+@without("--server")
+def list_tokens() -> None:
     """List tokens, oldest first.
 
     Those that ended stay on the list for 30 days.
     """
     with _errors():
-        rows = [_row(token) for token in Tokens(data_folder(data)).all()]
+        rows = [_row(token) for token in Tokens(data_folder()).all()]
     columns = [
         "id",
         "role",
@@ -148,30 +148,30 @@ def list_tokens(data: Data = None, as_json: AsJson = False) -> None:
         Column("created", 4),
         Column("expires", 2),
     ]
-    print_rows(rows, columns, as_json=as_json)
+    print_rows(rows, columns)
 
 
 @app.command()
+@without("--server")
 def revoke(
     token: Annotated[
         str, typer.Argument(metavar="ID", help="The id of a token, from `token list`.")
     ],
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Revoke a token.
 
     It is refused from the next call on, and streams that were opened with it end within seconds.
     """
     with _errors():
-        revoked = _tokens(data).revoke(token)
-    if as_json:
+        revoked = _tokens().revoke(token)
+    if common().as_json:
         typer.echo(json.dumps(_row(revoked), indent=2))
     else:
         typer.echo(f"token {revoked.id} for {_for(revoked)} is revoked")
 
 
 @app.command()
+@without("--server")
 def rotate(
     token: Annotated[
         str, typer.Argument(metavar="ID", help="The id of a token, from `token list`.")
@@ -191,16 +191,14 @@ def rotate(
             metavar="HOURS", min=0, help="The text of before is taken too for so many hours."
         ),
     ] = 0.0,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Give a token another text, and print it once; its id, its quotas and what it made stay.
 
     With --grace, whoever holds it has time to put the new text in its place.
     """
     with _errors():
-        rotated, text = _tokens(data).rotate(token, days=days, grace_hours=grace)
-    if as_json:
+        rotated, text = _tokens().rotate(token, days=days, grace_hours=grace)
+    if common().as_json:
         typer.echo(json.dumps({"token": text, **_row(rotated)}, indent=2))
         return
     typer.echo(text)
@@ -214,6 +212,7 @@ def rotate(
 
 
 @app.command()
+@without("--server")
 def link(
     token: Annotated[
         str,
@@ -226,8 +225,6 @@ def link(
     path: Annotated[
         str, typer.Option(metavar="PATH", help="The page that it leads to.", show_default="")
     ] = "",
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make a link to the web pages of the server that runs, which lets one browser in, once.
 
@@ -236,7 +233,7 @@ def link(
     from animalcat.service.host.lock import web_address
     from animalcat.service.web.visits import link_to, visits_of
 
-    home = data_folder(data)
+    home = data_folder()
     url = web_address(home)
     if not url:
         fail(f"no server of {home} has web pages: start one with `animalcat serve --web 8080`")
@@ -246,12 +243,12 @@ def link(
         made = link_to(url, visits_of(home).ticket(token), path)
     except TokenError as error:
         fail(str(error))
-    typer.echo(json.dumps({"link": made}) if as_json else made)
+    typer.echo(json.dumps({"link": made}) if common().as_json else made)
 
 
-def _tokens(data: Path | None) -> Tokens:
+def _tokens() -> Tokens:
     """The tokens of a data directory; what is changed is written into its audit log."""
-    home = data_folder(data)
+    home = data_folder()
     return Tokens(home, note=partial(note_by_command, home, settings_for(home).store))
 
 

@@ -95,16 +95,17 @@ def commands() -> Pages:
         verbs = dict(getattr(found, "commands", {}))
         text = [f"# animalcat {noun}\n\n{about}\n\n"]
         if not verbs:
-            text.append(_command(found, f"animalcat {noun}", level=2))
+            text.append(_command(found, f"animalcat {noun}"))
         for verb in verbs:
             whole = getattr(typer.main.get_command(build([noun, verb])), "commands", {})[noun]
             text.append(f"## {verb}\n\n")
-            text.append(_command(whole.commands[verb], f"animalcat {noun} {verb}", level=3))
+            text.append(_command(whole.commands[verb], f"animalcat {noun} {verb}"))
         pages[f"commands/{noun}"] = "".join(text)
     rows = ([f"[animalcat {noun}]({noun}.md)", cell(about)] for noun, about in nouns().items())
     pages["commands/index"] = (
-        "# Commands\n\nEvery command takes `--help`, and what is shown to a server: `--token` and "
-        "`--ca`. Commands that list take `--json`.\n\n"
+        "# Commands\n\nEvery command takes `--help`. These stand before or behind any command that "
+        "they mean something to:\n\n"
+        + _options(typer.main.get_command(build([])))
         + table(("command", "what it does"), rows)
         + "```{toctree}\n:hidden:\n\n"
         + "\n".join(nouns())
@@ -113,16 +114,29 @@ def commands() -> Pages:
     return pages
 
 
-def _command(command: Any, name: str, *, level: int) -> str:
+def _command(command: Any, name: str) -> str:
     """Usage, help, arguments and options of one command."""
     import click
+
+    from animalcat.cli.shared.command_help import ANYWHERE
+    from animalcat.cli.shared.common import lacks
 
     context = click.Context(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))
     about = "\n\n".join(
         cell(part) for part in (command.help or "").replace("\b", "").split("\n\n") if part.strip()
     )
-    text = [f"```text\n{name} {usage}\n```\n\n{about}\n\n"]
+    besides = ", ".join(f"`{name}`" for name in ANYWHERE if name not in lacks(command.callback))
+    text = f"```text\n{name} {usage}\n```\n\n{about}\n\n{_options(command)}"
+    return f"{text}Besides: {besides} (see [commands](index.md)).\n\n"
+
+
+def _options(command: Any) -> str:
+    """Tables of the arguments and options of a command."""
+    import click
+
+    context = click.Context(command)
+    text: list[str] = []
     groups: dict[str, list[list[str]]] = defaultdict(list)
     for parameter in command.params:
         vars(parameter)["hidden"] = False
@@ -135,7 +149,7 @@ def _command(command: Any, name: str, *, level: int) -> str:
         words = re.sub(r" *\[default: ?\]", "", words)
         groups[panel].append([code(record[0]), cell(words)])
     for panel, rows in groups.items():
-        text.append(f"**{panel}**\n\n" if level else "")
+        text.append(f"**{panel}**\n\n")
         text.append(table(("name", "what it says"), rows))
     return "".join(text)
 
@@ -158,8 +172,8 @@ def python() -> Pages:
         pages[f"python/{module}"] = "".join(text)
     rows = ([f"[{module}]({module}.md)", cell(about)] for module, about in MODULES.items())
     pages["python/index"] = (
-        "# Python\n\nThese names are promised to stay. [By task](../../../python.md) shows how "
-        "they are used.\n\n"
+        "# Python\n\n[By task](../../../python.md) shows how these names are used, and [what a "
+        "version number promises](../../../stability.md) says which of them stay.\n\n"
         + table(("package", "what it is for"), rows)
         + "```{toctree}\n:hidden:\n\n"
         + "\n".join(MODULES)

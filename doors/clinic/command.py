@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.command_help import OUTPUT
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.outcome_options import PassMarks, Seed
-from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
+from animalcat.cli.shared.output import fail, print_json, print_table, wrote
 from animalcat.cli.shared.progress import progress
-from animalcat.cli.shared.remote import AsJson
 from animalcat.machine.files import write_whole
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def _about(metavar: str, words: str, shown: str = "") -> Any:
     return _option(metavar, words, shown, panel="Items and agents")
 
 
+@without("--server", "--data")
 def clinic(
     sources: Annotated[
         list[Path],
@@ -109,7 +110,6 @@ def clinic(
             panel=OUTPUT,
         ),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Examine items by what any agents did on them, on arenas or on anything else.
 
@@ -155,11 +155,11 @@ def clinic(
             found = examine(given, layout=chosen, length=length, seed=seed, tick=tell)
     except TableError as error:
         fail(str(error))
-    if as_json:
+    if common().as_json:
         print_json(found.to_dict())
     else:
         _print(found)
-    path = output or (None if as_json else Path("clinic.html"))
+    path = output or (None if common().as_json else Path("clinic.html"))
     if path is not None:
         from animalcat.doors.clinic.page import clinic_page
 
@@ -234,7 +234,7 @@ def _print(found: Clinic) -> None:
         title = f"{len(faulty)} of {len(found.items)} items with which something is wrong"
         if len(faulty) > TOLD:
             title += f"; the first {TOLD}, and the page and --json have all"
-        print_rows(rows, list(rows[0]), as_json=False, title=title)
+        print_table(rows, list(rows[0]), title=title)
     for kind, words in (("floor", "nobody"), ("ceiling", "everybody")):
         if names := [item.item for item in found.items if kind in item.kinds]:
             typer.echo(f"nearly {words} passes: {few_of(names, TOLD)}")

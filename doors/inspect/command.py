@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from animalcat.cli.shared.common import without
 from animalcat.cli.shared.output import MISSING, fail, status, wrote
-from animalcat.cli.shared.remote import Data, Server, SessionArgument, client_for
+from animalcat.cli.shared.remote import SessionArgument, client_for
 from animalcat.client import Client
 from animalcat.doors.inspect.session_log import Form, inspect_log
 from animalcat.errors import AnimalcatError
@@ -17,6 +18,7 @@ from animalcat.machine.files import write_whole
 from animalcat.values import Episode, RecordedStep
 
 
+@without("--json")
 def export(
     session: SessionArgument,
     output: Annotated[
@@ -33,8 +35,6 @@ def export(
         bool,
         typer.Option(help="Write what the agent remarked as messages; recordings are read for it."),
     ] = True,
-    server: Server = None,
-    data: Data = None,
 ) -> None:
     """Write a session as a log of inspect_ai, which `inspect view` opens.
 
@@ -45,7 +45,7 @@ def export(
     kinds: dict[str, Form] = {".eval": "eval", ".json": "json"}
     if path.suffix not in kinds:
         fail(f"{path}: call it .eval or .json, which says the form")
-    with client_for(server, data) as client, status("reading the session") as say:
+    with client_for() as client, status("reading the session") as say:
         exported = client.get_session(session)
         profile = client.profile(session)
         outcomes = client.export_profile(session, "csv")

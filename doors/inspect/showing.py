@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import fail, insist_no_terminal, print_json, status, wrote
 from animalcat.cli.shared.tables import print_profile
 from animalcat.extending.installing import missing
@@ -18,12 +19,11 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def show_log(name: str, *, as_json: bool) -> None:
+def show_log(name: str) -> None:
     """Print the profile of a log; ends the command where there is none.
 
     Args:
         name: The log.
-        as_json: Whether as JSON.
     """
 
     def read() -> dict[str, object]:
@@ -32,7 +32,7 @@ def show_log(name: str, *, as_json: bool) -> None:
         return read_profile(name)
 
     profile = _read("reading the log", read)
-    if as_json:
+    if common().as_json:
         print_json(profile)
         return
     about = profile["provenance"]

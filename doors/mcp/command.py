@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.command_help import SameAgent
+from animalcat.cli.shared.common import without
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, UNREACHABLE, fail
 from animalcat.client import connect
 from animalcat.client.remote_episodes import RemoteEpisodes
@@ -17,6 +18,7 @@ from animalcat.extending.installing import install
 HOST: Final = "127.0.0.1"
 
 
+@without("--server", "--data", "--json")
 def command(
     server: Annotated[
         str, typer.Option("--connect", metavar="HOST:PORT", help="The animalcat server.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from animalcat.cli.episode.export import Asked
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import print_json, status
 from animalcat.doors.minari.minari_data import minari_folder, save_minari
 from animalcat.service.recording.reader import RecordingError
@@ -24,7 +25,7 @@ def export(asked: Asked) -> None:
         folder = asked.output or minari_folder()
         path = save_minari([source.recording for source in sources], dataset, folder)
     row = {"dataset": dataset, "episodes": len(sources), "folder": str(path)}
-    if asked.as_json:
+    if common().as_json:
         print_json(row)
     else:
         typer.echo(f"{dataset}: {len(sources)} episodes -> {path}")

@@ -10,6 +10,7 @@ import typer
 
 from animalcat.cli.episode.export import Asked
 from animalcat.cli.episode.sources import Source
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import FAILED, complain, fail, print_json
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import client_for
@@ -34,7 +35,7 @@ def export(asked: Asked) -> None:
             f"{output}: {len(sources)} episodes are meant, and a file holds one. Name a folder "
             f"with --output, or one episode, as in `episode export {what} 0`"
         )
-    nodes = None if what.endswith(".mcap") else _nodes(what, asked.server, asked.data)
+    nodes = None if what.endswith(".mcap") else _nodes(what)
     with progress("exporting") as tell:
         for number, source in enumerate(sources):
             tell(f"exporting {source.label}", number, len(sources))
@@ -58,10 +59,10 @@ def export(asked: Asked) -> None:
                     "damage": source.recording.damage,
                 }
             )
-    if asked.as_json:
+    if common().as_json:
         print_json(rows)
     for row in rows:
-        if not asked.as_json:
+        if not common().as_json:
             typer.echo(f"{row['recording']}: {row['steps']} decisions -> {row['file']}")
         if row["damage"]:
             complain(f"{row['recording']} is damaged: {row['damage']}")
@@ -69,10 +70,10 @@ def export(asked: Asked) -> None:
         raise typer.Exit(FAILED)
 
 
-def _nodes(what: str, server: str | None, data: Path | None) -> Mapping[str, Any] | None:
+def _nodes(what: str) -> Mapping[str, Any] | None:
     """The nodes of the session's profile; None where no session is kept, as of a person's."""
     session = names.parse_session(what) if "/" in what else what
-    with client_for(server, data) as client:
+    with client_for() as client:
         try:
             return client.profile(session)["nodes"]
         except AnimalcatError as error:

@@ -19,18 +19,19 @@ from animalcat.arena_configs.draws import OWN, UNITY, UnityDraws
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.cli.arena.commands import BuildName, Number, Rng, Seed, chance_of, episodes_of
 from animalcat.cli.arena.files import named_files
+from animalcat.cli.shared.common import without
 from animalcat.cli.shared.output import MISSING, fail
 from animalcat.cli.shared.page import serve_page
-from animalcat.cli.shared.remote import Data
+from animalcat.cli.shared.remote import data_folder, same_place
 from animalcat.doors.study.game import Game
 from animalcat.doors.study.play_page import person_session, playing_alone
 from animalcat.doors.study.shows import GameShow
 from animalcat.doors.study.terminal import play_in_terminal
-from animalcat.service.host.settings import Settings
 
 _KEY: Final = re.compile(r"\x1b\[[A-D]|.", re.DOTALL)
 
 
+@without("--server", "--json")
 def play(
     path: Annotated[
         Path,
@@ -46,7 +47,6 @@ def play(
             metavar="PIXELS", min=8, max=512, help="How long the sides of the picture are."
         ),
     ] = 256,
-    data: Data = None,
     port: Annotated[
         int,
         typer.Option(
@@ -85,7 +85,6 @@ def play(
         build=chance.build,
         draws=UnityDraws(seed, chance.build) if rng == UNITY else None,
         resolution=resolution,
-        data=data,
         port=port,
         browser=browser,
         terminal=terminal,
@@ -101,7 +100,6 @@ def play_arena(
     build: Build,
     draws: UnityDraws | None,
     resolution: int,
-    data: Path | None,
     port: int,
     browser: bool,
     terminal: bool,
@@ -116,13 +114,12 @@ def play_arena(
         build: The build that is simulated.
         draws: What draws instead, on and on.
         resolution: Side of the picture in pixels; in a terminal, at most what fits.
-        data: Data directory, else that of the settings.
         port: Port of the page; 0 is any free one.
         browser: Open a browser.
         terminal: Play in the terminal instead.
         now: The time, for the session's name.
     """
-    home = (Settings().home if data is None else data).absolute()
+    home = data_folder().absolute()
     session = person_session(title, now)
     (instance, arena), *others = arenas
     side = min(resolution, _fitting()) if terminal else resolution
@@ -154,7 +151,7 @@ def play_arena(
     folder = home / "recordings" / session
     if folder.is_dir():
         typer.echo(f"recordings: {folder}")
-        where = f" --data {data}" if data else ""
+        where = same_place()
         typer.echo(f"again:      animalcat episode replay {session} --verify{where}")
     else:
         typer.echo("nothing was played, so nothing is recorded")

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.output import (
     BAD_INPUT,
     fail,
@@ -19,7 +20,7 @@ from animalcat.cli.shared.output import (
     print_rows,
 )
 from animalcat.cli.shared.progress import operation_progress, progress
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, timestamp
+from animalcat.cli.shared.remote import client_for, data_folder, timestamp
 from animalcat.client import Client
 from animalcat.doors.study.file import Study, read_study
 from animalcat.doors.study.store import (
@@ -62,14 +63,15 @@ def _read(file: Path) -> Study:
         return read_study(file)
 
 
-def _kept(data: Path | None, name: str) -> tuple[Path, Study]:
-    home = data_folder(data)
+def _kept(name: str) -> tuple[Path, Study]:
+    home = data_folder()
     with _or_fail():
         return home, kept_study(home, name)
 
 
 @app.command()
-def check(file: File, as_json: AsJson = False) -> None:
+@without("--server", "--data")
+def check(file: File) -> None:
     """Say what a study file means, or what is wrong with it."""
     study = _read(file)
     told: dict[str, Any] = {
@@ -83,7 +85,7 @@ def check(file: File, as_json: AsJson = False) -> None:
         "conditions": {c.name: c.weight for c in study.conditions},
         "steps": _steps(study),
     }
-    if as_json:
+    if common().as_json:
         print_json(told)
         return
     typer.echo(f"{study.title} ({study.study}), consent {study.consent.version}")
@@ -119,13 +121,12 @@ def _steps(study: Study) -> list[str]:
 
 
 @app.command()
+@without("--server")
 def run(
     file: File,
     host: Host = "127.0.0.1",
     port: Port = 0,
     url: Url = "",
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run a study until Ctrl-C: participants come by the link that is printed.
 
@@ -134,7 +135,7 @@ def run(
     """
     from animalcat.doors.study.running import link_of, run_study
 
-    study, home, said = _read(file), data_folder(data), False
+    study, home, said = _read(file), data_folder(), False
     if host not in ("127.0.0.1", "localhost", "::1") and not url.startswith("https://"):
         fail(
             f"--host {host} can be reached from elsewhere, and what people do would cross the "
@@ -149,7 +150,7 @@ def run(
         port, said = port or urlsplit(pages.url).port or 0, True
         link = link_of(study, pages.url)
         monitor = pages.link(f"/study/{study.study}/monitor")
-        if as_json:
+        if common().as_json:
             typer.echo(json.dumps({"link": link, "monitor": monitor}))
         else:
             typer.echo(f"participants come by  {link}")
@@ -158,7 +159,7 @@ def run(
 
     with _or_fail():
         while True:
-            with client_for(None, home) as client:
+            with client_for() as client:
                 _have_batteries(client, study)
                 at = (host, port)
                 if not client.run(run_study(client.aio, study, home, ready, at, url)):
@@ -178,19 +179,18 @@ def _have_batteries(client: Client, study: Study) -> None:
 
 
 @app.command("list")
+@without("--server")
 def list_(
     name: Annotated[
         str, typer.Argument(metavar="[STUDY]", help="Its participants; without it all studies.")
     ] = "",
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """List studies, or who of a study's participants is where."""
     if not name:
-        folders = sorted((data_folder(data) / STUDIES).glob("*/versions"))
-        print_rows([_row(data, f.parent) for f in folders], _COLUMNS, as_json=as_json)
+        folders = sorted((data_folder() / STUDIES).glob("*/versions"))
+        print_rows([_row(f.parent) for f in folders], _COLUMNS)
         return
-    home, study = _kept(data, name)
+    home, study = _kept(name)
     rows = [
         {
             "participant": p.id,
@@ -207,15 +207,15 @@ def list_(
         for p in StudyStore(home, study).participants()
     ]
     shown = ("participant", "condition", "stage", "rounds", "passed", "last")
-    print_rows(rows, shown, as_json=as_json)
+    print_rows(rows, shown)
 
 
 _COLUMNS = ("study", "title", "participants", "done", "withdrawn")
 
 
-def _row(data: Path | None, folder: Path) -> dict[str, Any]:
+def _row(folder: Path) -> dict[str, Any]:
     """What is listed of a study."""
-    home, study = _kept(data, folder.name)
+    home, study = _kept(folder.name)
     people = StudyStore(home, study).participants()
     done, gone = sum(p.stage == "done" for p in people), {s.person for s in tombstones(folder)}
     return dict(
@@ -224,24 +224,23 @@ def _row(data: Path | None, folder: Path) -> dict[str, Any]:
 
 
 @app.command()
+@without("--server")
 def withdraw(
     name: Name,
     person: Annotated[
         str, typer.Argument(help="A participant or person of the study, a code, or a PROLIFIC_PID.")
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Erase a person: trials, recordings, profile and identity. A dated tombstone stays."""
     from animalcat.doors.study.running import withdraw_person
 
-    home, study = _kept(data, name)
+    home, study = _kept(name)
     if not yes:
         typer.confirm(f"Erase all of {person} in {study.study} for good?", abort=True)
-    with client_for(None, home) as client, _or_fail():
+    with client_for() as client, _or_fail():
         sessions = client.run(withdraw_person(client.aio, home, study, person))
-    if as_json:
+    if common().as_json:
         print_json({"study": study.study, "sessions": sessions})
         return
     typer.echo(
@@ -257,17 +256,14 @@ def export(
     recordings: Annotated[
         bool, typer.Option("--recordings/--no-recordings", help="Copy the recordings too.")
     ] = True,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write a study as rows of jsPsych in a Psych-DS folder, beside profiles and recordings."""
     from animalcat.doors.study.export import export_study
 
-    home, study = _kept(data, name)
-    with client_for(server, home) as client, _or_fail():
+    home, study = _kept(name)
+    with client_for() as client, _or_fail():
         written = client.run(export_study(client.aio, home, study, to, recordings=recordings))
-    if as_json:
+    if common().as_json:
         print_json({"folder": str(to), **written})
         return
     typer.echo(f"{', '.join(f'{number} {what}' for what, number in written.items())} -> {to}")
@@ -289,9 +285,6 @@ def rehearse(
         ),
     ] = 0.01,
     seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="The seed of all chance.")] = 0,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Say what to expect before anybody is paid: minutes, precision and dropouts.
 
@@ -304,7 +297,7 @@ def rehearse(
     from animalcat.service.errors import ServiceError
 
     study = _read(file)
-    with client_for(server, data_folder(data)) as client, progress("rehearsing") as tell:
+    with client_for() as client, progress("rehearsing") as tell:
         try:
             found = told(
                 let_go(
@@ -318,7 +311,7 @@ def rehearse(
             )
         except (ServiceError, ValueError) as error:
             fail(str(error), BAD_INPUT)
-    if as_json:
+    if common().as_json:
         print_json(found)
         return
     for name, row in found.items():

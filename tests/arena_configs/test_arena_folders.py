@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arenas.arena_files import find_arena_files, is_yaml
-from animalcat.cli.arena.commands import app
 from animalcat.service.batteries.battery import ArenaFile, import_files, read_files
 from animalcat.service.batteries.feature_table import read_table
 from animalcat.service.batteries.naming import parse_pattern
 from animalcat.service.batteries.spool import Spool
+from tests.command_line import call
 
 GOOD = """!ArenaConfig
 arenas:
@@ -52,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(*words: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, [*map(str, words)])
+    result = call("arena", *words)
     return result.exit_code, result.stdout, result.stderr
 
 

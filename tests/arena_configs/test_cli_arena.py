@@ -9,11 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-from animalcat.cli.arena.commands import app
 from animalcat.machine.kept import KeptTexts
 from animalcat.service.batteries.battery import ArenaFile, import_files
+from tests.command_line import call
 
 GOOD = """!ArenaConfig
 arenas:
@@ -63,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    result = call("arena", *arguments)
     assert result.exit_code == code, result.output
     # How far it is, which slow machines are told on standard error, is no JSON.
     return result.stdout if "--json" in arguments else result.output
@@ -314,7 +313,7 @@ def test_features_by_several_processes(tmp_path: Path) -> None:
         (tmp_path / f"{number:02}.yml").write_text(GOOD.replace("z: 25", f"z: {number + 15}"))
     (tmp_path / "18.yml").write_text("[")
     words = ["features", str(tmp_path), "--json", "--processes", "2"]
-    result = CliRunner().invoke(app, words)  # on a slow machine standard error says how far it is
+    result = call("arena", *words)  # on a slow machine standard error says how far it is
     assert result.exit_code == 1
     rows = json.loads(result.stdout)
     assert [row["instance"] for row in rows] == [f"{number:02}" for number in range(19)]

@@ -9,17 +9,16 @@ from typing import Any
 
 import jsonschema
 import pytest
-from typer.testing import CliRunner
 
 from animalcat.arena_configs.families.library import FAMILIES
 from animalcat.arena_configs.loader import load_config, load_text
-from animalcat.cli.arena.commands import app
+from tests.command_line import call
 
 SCREEN = Path(__file__).parents[2] / "docs" / "examples" / "screen.yaml"
 
 
 def run(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    result = call("arena", *arguments)
     assert result.exit_code == code, result.output
     return result.stdout if "--json" in arguments else result.output
 

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from animalcat.apart import confine
 from animalcat.apart import plan as apart
@@ -21,9 +20,8 @@ from animalcat.apart import process as agent_process
 from animalcat.apart.plan import Permission, Way, way
 from animalcat.apart.process import AgentProcess, ApartError, Bounds, run_agent
 from animalcat.apart.view import MOST_BESIDE, MOST_WITHIN, View, beside
-from animalcat.cli import campaign
-from animalcat.cli.session import commands
 from animalcat.cli.shared.agent_options import check_trusted
+from tests.command_line import call
 
 from .conftest import MakeSession, Server
 
@@ -184,7 +182,7 @@ def test_where_agents_cannot_be_kept_apart_anothers_is_not_begun(
 
     def run(*words: str) -> Any:
         given = ["run", "--battery", "navigation", "--server", server.address, *words]
-        return CliRunner().invoke(commands.app, given)
+        return call("session", *given)
 
     refused = run("--agent", f"{home}/agent.py:A")
     told = " ".join(refused.stderr.split())
@@ -210,7 +208,7 @@ def test_on_ray_anothers_agent_is_not_begun_either(home: Path, tmp_path: Path) -
         ("--agent-may", "all", "--agent-env", "X=1"): "leave --agent-sees and --agent-env out",
     }.items():
         given = ["run", str(file), "--data", str(tmp_path / "data"), *words]
-        done = CliRunner().invoke(campaign.app, given)
+        done = call("campaign", *given)
         assert done.exit_code == 2
         assert "on Ray" in done.stderr
         assert told in " ".join(done.stderr.split())
@@ -227,7 +225,7 @@ def test_what_is_named_is_checked_before_anything_begins(
         ("--agent-sees", str(home), "--agent-may", "all"): "leave --agent-sees out",
     }.items():
         given = ["run", "--battery", "navigation", "--server", server.address, *words]
-        done = CliRunner().invoke(commands.app, [*given, "--agent", f"{home}/agent.py:A"])
+        done = call("session", *given, "--agent", f"{home}/agent.py:A")
         assert done.exit_code == 2
         assert told in " ".join(done.stderr.split())
 

@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import animalcat
 from animalcat.arena_configs.checks import OF_MARKS
-from animalcat.cli.arena.commands import app as arena_app
-from animalcat.cli.battery import app
-from animalcat.cli.session.commands import app as sessions
 from animalcat.cli.shared.arena_outcomes import marked_by
 from animalcat.cli.shared.outcome_table import or_fail
 from animalcat.envs.agents.load import load_agent
 from animalcat.service.batteries.battery import ArenaFile, import_files
+from tests.command_line import call
 
 from .conftest import Server
 
@@ -48,7 +46,7 @@ def run(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     write(tmp_path / "pair")
 
     def command(*words: str) -> Result:
-        return CliRunner().invoke(app, [*words, "--server", server.address])
+        return call("battery", *words, "--server", server.address)
 
     return command
 
@@ -223,7 +221,7 @@ def test_an_edited_folder_takes_its_name_only_where_it_is_named(
     assert [first.digest[:12] in note and new.digest[:12] in note for note in looked.notes] == [
         True
     ]
-    told = CliRunner().invoke(sessions, ["verify", session.id, "--server", server.address])
+    told = call("session", "verify", session.id, "--server", server.address)
     assert "note: it was played on an older version of battery edited" in told.output
     write(folder)
     assert client.import_battery(folder, replace=True).digest == first.digest
@@ -270,7 +268,7 @@ def test_a_session_with_arenas_that_cannot_be_played_says_so_and_fails(
     )
     assert list(client.profile(session)["provenance"]["unplayable"]) == [broken.name]
     for command in ("resume", "watch"):
-        told = CliRunner().invoke(sessions, [command, session.id, "--server", server.address])
+        told = call("session", command, session.id, "--server", server.address)
         assert told.exit_code == 1, told.output
         assert "could not be played" in " ".join(told.output.split())
 
@@ -299,7 +297,7 @@ def test_every_command_finds_the_same_in_a_folder(
     def flat(done: Result) -> str:
         return " ".join(done.output.split())
 
-    checked = CliRunner().invoke(arena_app, ["check", "kinds", "--json"])
+    checked = call("arena", "check", "kinds", "--json")
     found = {
         (Path(row["file"]).stem, problem["code"]): problem["message"]
         for row in json.loads(checked.stdout)
@@ -320,9 +318,15 @@ def test_every_command_finds_the_same_in_a_folder(
         "import": run("import", "kinds", "--name", "of-kinds"),
         "folder": run("check", "./kinds"),
         "stored": run("check", "batteries/of-kinds"),
-        "session": CliRunner().invoke(
-            sessions,
-            ["create", "--agent", "any", "--battery", "./kinds", "--server", server.address],
+        "session": call(
+            "session",
+            "create",
+            "--agent",
+            "any",
+            "--battery",
+            "./kinds",
+            "--server",
+            server.address,
         ),
     }
     for what, done in outputs.items():
@@ -345,7 +349,7 @@ def test_every_command_finds_the_same_in_a_folder(
             1
         ] * 3
     for name, text in kinds.items():  # each file alone, too
-        alone = CliRunner().invoke(arena_app, ["check", f"kinds/{name}.yaml", "--json"])
+        alone = call("arena", "check", f"kinds/{name}.yaml", "--json")
         (row,) = json.loads(alone.stdout)
         codes = {problem["code"] for problem in row["problems"]}
         assert codes == {code for one, code in found if one == name} - {"same-arena"}
@@ -359,7 +363,7 @@ def test_every_command_finds_the_same_in_a_folder(
 def test_two_files_of_one_name_are_found_before_an_import(run: Run, tmp_path: Path) -> None:
     two_endings(tmp_path)
     refused = run("import", "pair")
-    checked = CliRunner().invoke(arena_app, ["check", "pair", "--json"])
+    checked = call("arena", "check", "pair", "--json")
     (message,) = [
         problem["message"]
         for row in json.loads(checked.stdout)
@@ -416,11 +420,11 @@ def test_a_battery_is_measured_by_the_layout_that_it_names(
     report = json.loads(run("report", "meant", "--json").stdout)
     assert report["precision"]["layout"] == "object-permanence"
     create = ("create", "--agent", "any", "--server", server.address, "--battery")
-    said = CliRunner().invoke(sessions, [*create, "meant"]).output
+    said = call("session", *create, "meant").output
     assert "layout object-permanence (measured): the battery names it" in said
-    said = CliRunner().invoke(sessions, [*create, "batteries/unmeant"]).output
+    said = call("session", *create, "batteries/unmeant").output
     assert "layout aaio (metres-15): the battery names none; --layout takes another" in said
-    said = CliRunner().invoke(sessions, [*create, "meant", "--layout", "aaio"]).output
+    said = call("session", *create, "meant", "--layout", "aaio").output
     assert "the battery names" not in said
 
 
@@ -456,7 +460,7 @@ def test_what_no_play_can_pass_is_played_only_where_it_is_asked_for(
             agent="marks", battery="marks", keep_unpassable=keep, max_episodes=2
         )
         shown = ["show", session.id, "--json", "--server", server.address]
-        told = json.loads(CliRunner().invoke(sessions, shown).stdout)
+        told = json.loads(call("session", *shown).stdout)
         profile = client.profile(session)
         about = profile["provenance"]
         assert told["coverage"] == about["coverage"]

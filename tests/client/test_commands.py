@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import animalcat
-from animalcat.cli.episode.commands import app
-from animalcat.cli.session.commands import app as sessions
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
 from animalcat.service.recording.reader import read_episode
@@ -22,6 +20,7 @@ from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.versions import MOTION, versions
 from animalcat.v1 import results_pb2
 from animalcat.wire.steps import observation_from_proto, spec_from_proto
+from tests.command_line import call
 
 from .conftest import MakeSession, Server
 
@@ -38,7 +37,7 @@ class Broken(Turning):
 
 
 def episode(*words: str):
-    return CliRunner().invoke(app, words)
+    return call("episode", *words)
 
 
 def test_an_agent_runs_and_its_episodes_play_again(
@@ -95,7 +94,7 @@ def test_a_session_whose_agent_comes_by_itself_waits_for_it(
     session = make_session(agent="mine").name.removeprefix("sessions/")
 
     def on_server(*words: str, code: int = 0) -> str:
-        done = CliRunner().invoke(sessions, [*words, session, "--server", server.address])
+        done = call("session", *words, session, "--server", server.address)
         assert done.exit_code == code, done.output
         return done.output
 
@@ -123,7 +122,7 @@ def test_an_agent_that_we_start_and_whose_code_fails_pauses_its_session(
     file.write_text(AGENT.replace(turn, f"\n        {third}", 1))
 
     def on_server(*words: str) -> Result:
-        return CliRunner().invoke(sessions, [*words, "--server", server.address])
+        return call("session", *words, "--server", server.address)
 
     options = ["--agent", f"{file}:Turning", "--battery", "navigation", "--no-certify"]
     ran = on_server("run", *options, "--max-episodes", "4")
@@ -235,7 +234,7 @@ def test_a_session_is_held_and_an_outcome_taken_back(
     assert client.judge_failure(session, "repeat").unjudged == ()
 
     def runs(*words: str) -> str:
-        done = CliRunner().invoke(sessions, [*words, "--server", server.address])
+        done = call("session", *words, "--server", server.address)
         assert done.exit_code == 0, done.output
         return done.output
 

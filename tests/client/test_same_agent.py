@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import animalcat
-from animalcat.cli.session.commands import app
 from animalcat.cli.shared.same_agent import check_campaign
 from animalcat.values import Campaign
+from tests.command_line import call
 
 from .conftest import MakeSession, Server
 
@@ -52,7 +51,7 @@ def test_commands_refuse_an_agent_whose_files_have_changed(
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def show() -> dict[str, object]:
-        found = CliRunner().invoke(app, ["show", session, "--server", server.address, "--json"])
+        found = call("session", "show", session, "--server", server.address, "--json")
         return json.loads(found.stdout)
 
     assert run().returncode == 130
@@ -62,11 +61,11 @@ def test_commands_refuse_an_agent_whose_files_have_changed(
     assert set(known["files"]) == {"agent.py", helper.name, weights.name}  # pyright: ignore[reportUnknownArgumentType]
     assert (before["episodes"], known["source"]) == (1, "computed")
     helper.write_text("ACTION = 2")
-    there = CliRunner().invoke(app, ["resume", session, "--server", server.address])
+    there = call("session", "resume", session, "--server", server.address)
     assert (there.exit_code, there.stderr.count("\n")) == (2, 1)
     assert "helper_of_a_test.py has other content" in there.stderr
     words = ["resume", session, "--agent", "builtin:scout", "--server", server.address]
-    other = CliRunner().invoke(app, words)
+    other = call("session", *words)
     assert other.exit_code == 2
     assert "has 1 episodes of another agent" in other.stderr
     refused = run()
@@ -83,7 +82,7 @@ def test_commands_refuse_an_agent_whose_files_have_changed(
     after = show()
     assert after["agent_fingerprint"] == known
     assert "weights.bin has other content" in str(after["agent_changes"])
-    shown = CliRunner().invoke(app, ["show", session, "--server", server.address])
+    shown = call("session", "show", session, "--server", server.address)
     assert f"{str(known['digest'])[:8]} (computed" in shown.stdout  # pyright: ignore[reportUnknownArgumentType]
 
 

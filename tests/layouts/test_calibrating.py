@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import typer
 from scipy.special import expit, logit
-from typer.testing import CliRunner
 
-from animalcat.cli.battery import app
 from animalcat.cli.session.options import calibrated_layout as calibrated_layout_of
+from animalcat.cli.shared.common import Common, keep_common
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.calibrating.assessment import (
     CALIBRATED,
@@ -42,6 +41,7 @@ from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.priors import MovedBeta
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
+from tests.command_line import call
 
 LAYOUT = load_layout("one-capability", "success")
 
@@ -388,7 +388,7 @@ def test_calibration_finds_where_agents_are_told_apart() -> None:
     ],
 )
 def test_what_the_command_cannot_use_is_named(options: list[str], said: str) -> None:
-    result = CliRunner().invoke(app, ["calibrate", "navigation", *options])
+    result = call("battery", "calibrate", "navigation", *options)
     assert result.exit_code == 2
     assert said in " ".join(result.output.split())
 
@@ -399,11 +399,12 @@ def test_a_calibration_is_found_by_name_or_says_which_there_are(
     folder = tmp_path / "calibrations"
     folder.mkdir()
     (folder / "trained.yaml").write_text("name: trained\n")
-    assert calibrated_layout_of("", "", "trained", tmp_path) == str(folder / "trained.yaml")
-    assert calibrated_layout_of("aaio", "", "", tmp_path) == "aaio"
+    keep_common(Common(data=tmp_path))
+    assert calibrated_layout_of("", "", "trained") == str(folder / "trained.yaml")
+    assert calibrated_layout_of("aaio", "", "") == "aaio"
     with pytest.raises(typer.Exit):
-        calibrated_layout_of("", "", "other", tmp_path)
+        calibrated_layout_of("", "", "other")
     assert "there are: trained" in capsys.readouterr().err
     with pytest.raises(typer.Exit):
-        calibrated_layout_of("aaio", "", "trained", tmp_path)
+        calibrated_layout_of("aaio", "", "trained")
     assert "says the layout too" in capsys.readouterr().err

@@ -29,14 +29,15 @@ from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, epis
 from animalcat.arenas.arena_files import same_names
 from animalcat.cli.arena.families import families, make
 from animalcat.cli.arena.files import found_files, instance_name, named_files, tell_problems
-from animalcat.cli.arena.options import AsJson, Paths
+from animalcat.cli.arena.options import Paths
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.output import (
     FAILED,
     complain,
     console,
     fail,
     print_json,
-    print_rows,
+    print_table,
     progress_console,
     wrote,
 )
@@ -96,6 +97,7 @@ Number = Annotated[
 
 
 @app.command("check")
+@without("--server", "--data")
 def check_files(
     paths: Paths,
     strict: Annotated[
@@ -117,7 +119,6 @@ def check_files(
     every: Annotated[
         bool, typer.Option("--all", help="List every problem, however many there are.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Say what is wrong or doubtful in arena files, and in a battery that is made of a folder.
 
@@ -128,7 +129,7 @@ def check_files(
     results = _check_all(paths, strict, chance, by_build=build is not None)
     problems = [problem for _, _, problems_of in results for problem in problems_of]
     errors = sum(problem.severity == "error" for problem in problems)
-    if as_json:
+    if common().as_json:
         print_json(
             [
                 {
@@ -142,10 +143,10 @@ def check_files(
     else:
         if len(problems) > MOST_ROWS and not every:
             columns = ["severity", "code", "problems", "files", "for example"]
-            print_rows(_kinds(problems), columns, as_json=False)
+            print_table(_kinds(problems), columns)
         elif problems:
             columns = ["file", "line", Column("field", 2), "severity", Column("code", 1), "message"]
-            print_rows([asdict(p) for p in problems], columns, as_json=False)
+            print_table([asdict(p) for p in problems], columns)
         clean = sum(not problems_of for _, _, problems_of in results)
         typer.echo(
             f"{_count(len(results), 'file')}: {clean} clean, {_count(errors, 'error')}, "
@@ -156,6 +157,7 @@ def check_files(
 
 
 @app.command()
+@without("--server", "--data")
 def features(
     paths: Paths,
     seed: Seed = 0,
@@ -187,7 +189,6 @@ def features(
             "definitions, and keep what is measured now (in ~/.cache/animalcat)."
         ),
     ] = True,
-    as_json: AsJson = False,
 ) -> None:
     """Measure the meta-features of arenas: what they demand, and what is in them.
 
@@ -213,7 +214,7 @@ def features(
         measured = sum(row.error is None for row in rows)
         number = _count(len(rows), "row")
         wrote(number if measured == len(rows) else f"{number}, {measured} of them measured", output)
-    if as_json:
+    if common().as_json:
         print_json([row.as_dict() for row in rows])
     elif explain or (len(rows) == 1 and not output):
         for row in rows:
@@ -221,8 +222,8 @@ def features(
     elif not output:
         shown = there([row.features or {} for row in rows])
         columns = ["instance", *shown, "drawn", "error"]
-        print_rows([_flat(row) for row in rows], columns, as_json=False)
-    if not as_json:
+        print_table([_flat(row) for row in rows], columns)
+    if not common().as_json:
         drawn = sum(bool(row.drawn) for row in rows)
         who = f"{drawn} of {_count(len(rows), 'arena')} leave{'s' * (drawn == 1)} something to it"
         typer.echo(f"{chance.told()}; {who}", err=output is not None)
@@ -232,6 +233,7 @@ def features(
 
 
 @app.command()
+@without("--server", "--data")
 def show(
     file: File,
     number: Number = None,
@@ -266,7 +268,6 @@ def show(
             help="With --first-person: how long the sides of the picture are.",
         ),
     ] = 512,
-    as_json: AsJson = False,
 ) -> None:
     """Show what stands where in an arena, or draw it."""
     if with_features and output is None:
@@ -294,7 +295,7 @@ def show(
         measurement = measure_episode([placement], played_by)
     except ArenaError as error:
         fail(f"{file}: {error}")
-    if as_json:
+    if common().as_json:
         measured = {
             "features": measurement.features.values,
             "missing": measurement.features.missing,
@@ -511,7 +512,7 @@ def _print_demands(row: FeatureRow) -> None:
         for name, feature in FEATURES.items()
     ]
     columns = ["about", "feature", "value", "unit"]
-    print_rows(shown, columns, as_json=False, title=row.instance)
+    print_table(shown, columns, title=row.instance)
 
 
 def _flat(row: FeatureRow) -> dict[str, Any]:
@@ -633,7 +634,7 @@ def _print_summary(
         for thing in placement.objects
     ]
     if rows:
-        print_rows(rows, list(rows[0]), as_json=False)
+        print_table(rows, list(rows[0]))
     cornered = {thing.source for thing in placement.objects if thing.cornered}
     for skipped in placement.skipped:
         what = "without a place" if skipped.source in cornered else "not spawned"

@@ -26,8 +26,8 @@ from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.arenas.arena_files import is_yaml
 from animalcat.cli.arena.family import show_family
-from animalcat.cli.arena.options import AsJson
-from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_rows, wrote
+from animalcat.cli.shared.common import common, without
+from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_table, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.table import Column
 from animalcat.extending import plugins
@@ -36,6 +36,7 @@ MANIFEST: Final = "instances.json"
 """File that `make` writes beside the arenas: what each of them is."""
 
 
+@without("--server", "--data")
 def make(
     family: Annotated[
         str,
@@ -101,7 +102,6 @@ def make(
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Write the arenas into this folder."),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make arenas of a family.
 
@@ -133,13 +133,13 @@ def make(
     if output:
         (output / MANIFEST).write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
         wrote(f"{len(instances)} arena{'s' * (len(instances) != 1)}", output)
-    if as_json:
+    if common().as_json:
         print_json(rows)
     elif output is None and len(instances) == 1:
         typer.echo(to_yaml(instances[0].arena), nl=False)
     elif output is None:
         columns = ["name", "paradigm", Column("part", 2), Column("variant", 1), "control"]
-        print_rows(rows, columns, as_json=False)
+        print_table(rows, columns)
     for result in results:
         _tell(result)
     for line in wrong:
@@ -150,6 +150,7 @@ def make(
         raise typer.Exit(FAILED)
 
 
+@without("--server", "--data")
 def families(
     family: Annotated[
         str,
@@ -159,7 +160,6 @@ def families(
             show_default="list all",
         ),
     ] = "",
-    as_json: AsJson = False,
 ) -> None:
     """List the families that come with the project or with plugins, or show one of them.
 
@@ -173,12 +173,12 @@ def families(
     rows = [_describe(family) for family in chosen]
     if not family:
         rows += [_of_plugin(one) for one in plugins.every("family") if one.name not in FAMILIES]
-    if as_json:
+    if common().as_json:
         print_json(rows)
     elif family:
         show_family(chosen[0], rows[0])
     else:
-        print_rows(rows, ["family", "description"], as_json=False)
+        print_table(rows, ["family", "description"])
 
 
 @dataclass(frozen=True, slots=True)

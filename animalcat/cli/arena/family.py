@@ -16,7 +16,7 @@ from animalcat.arena_configs.families.ranges import (
     TruncatedNormal,
 )
 from animalcat.arena_configs.families.scope import Value
-from animalcat.cli.shared.output import console, print_rows
+from animalcat.cli.shared.output import console, print_table
 
 
 def show_family(family: Family, row: Mapping[str, Any]) -> None:
@@ -32,17 +32,17 @@ def show_family(family: Family, row: Mapping[str, Any]) -> None:
         for paradigm in family.paradigms
     ]
     columns = ["paradigm", "share", *(["where"] if any(row["where"] for row in paradigms) else [])]
-    print_rows(paradigms, columns, as_json=False, title="Paradigms")
+    print_table(paradigms, columns, title="Paradigms")
     parameters = [
         {"parameter": name, "drawn from": range_words(drawn)}
         for name, drawn in family.parameters.items()
     ]
     title = "Parameters; `arena make --set NAME=VALUE` sets one"
-    print_rows(parameters, ["parameter", "drawn from"], as_json=False, title=title)
+    print_table(parameters, ["parameter", "drawn from"], title=title)
     controls = [{"control": name, "about": about} for name, about in row["controls"].items()]
     if controls:
         title = "Controls; `arena make --control NAME` makes one after each instance"
-        print_rows(controls, ["control", "about"], as_json=False, title=title)
+        print_table(controls, ["control", "about"], title=title)
     if row["claims"]:
         typer.echo(f"makes claims about: {', '.join(row['claims'])}")
     for layout, nodes in row["nodes"].items():

@@ -11,4 +11,3 @@ Paths = Annotated[
     list[Path],
     typer.Argument(metavar="PATH", help="Arena files, or folders of them.", show_default=False),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

@@ -10,12 +10,9 @@ import typer
 from animalcat.cli.episode.export import Asked, export_as, forms
 from animalcat.cli.shared.output import print_rows, some
 from animalcat.cli.shared.remote import (
-    AsJson,
-    Data,
     EpisodeArgument,
     Every,
     Limit,
-    Server,
     client_for,
     episode_row,
 )
@@ -44,9 +41,6 @@ def list_(
     ] = "",
     every: Every = False,
     limit: Limit = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """List the episodes of a session in the order they were played.
 
@@ -64,19 +58,14 @@ def list_(
         Column("ended_by", 3),
         Column("reason", 6),
     ]
-    with client_for(server, data) as client:
-        listed = some(
-            lambda most: client.iter_episodes(session or None, limit=most), every, limit, as_json
-        )
-        print_rows(map(episode_row, listed), columns, as_json=as_json)
+    with client_for() as client:
+        listed = some(lambda most: client.iter_episodes(session or None, limit=most), every, limit)
+        print_rows(map(episode_row, listed), columns)
 
 
 @app.command()
 def explain(
     episode: EpisodeArgument,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Explain why an episode was failed or passed.
 
@@ -86,7 +75,7 @@ def explain(
     """
     from animalcat.cli.episode.explaining import explain_one
 
-    explain_one(episode, server=server, data=data, as_json=as_json)
+    explain_one(episode)
 
 
 @app.command()
@@ -164,9 +153,6 @@ def replay(
         ),
     ] = None,
     backend: Backend = "",
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show recorded episodes, and play them again.
 
@@ -188,9 +174,6 @@ def replay(
         against=against,
         resolution=resolution,
         backend=backend,
-        server=server,
-        data=data,
-        as_json=as_json,
     )
 
 
@@ -242,13 +225,9 @@ def export(
         ),
     ] = 84,
     backend: Backend = "",
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write recorded episodes as a dataset for learning, or as files for a viewer.
 
     Images are kept losslessly; those that were not recorded are drawn again.
     """
-    asked = Asked(what, episode, name, output, resolution, backend, server, data, as_json)
-    export_as(form, asked)
+    export_as(form, Asked(what, episode, name, output, resolution, backend))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
-from animalcat.cli.shared.output import console, print_json, print_rows, status
+from animalcat.cli.shared.common import common
+from animalcat.cli.shared.output import console, print_json, print_table, status
 from animalcat.cli.shared.remote import client_for, parse_episode
 
 COLUMNS: Final = ("node", "asks for", "has", "decided", "without")
@@ -15,19 +15,16 @@ _LEAST: Final = 0.01
 """Share from which a node has a row in the table; JSON has them all."""
 
 
-def explain_one(episode: str, *, server: str | None, data: Path | None, as_json: bool) -> None:
+def explain_one(episode: str) -> None:
     """Print the explanation of one episode.
 
     Args:
         episode: SESSION/NUMBER[-ATTEMPT], or the whole resource name.
-        server: Address of the server.
-        data: The data directory.
-        as_json: Whether to print JSON.
     """
     session, number, attempt = parse_episode(episode)
-    with client_for(server, data) as client, status("explaining"):
+    with client_for() as client, status("explaining"):
         explanation = client.explain_episode(session, number, attempt)
-    if as_json:
+    if common().as_json:
         print_json(explanation)
         return
     sentences = " ".join(explanation["sentences"])
@@ -37,16 +34,15 @@ def explain_one(episode: str, *, server: str | None, data: Path | None, as_json:
     asked = ", ".join(
         f"{name} {value:.3g}" for name, value in explanation["demands"].items() if value
     )
-    print_rows(
+    print_table(
         [_row(need) for need in explanation["needs"] if _matters(need, explanation["expected"])],
         COLUMNS,
-        as_json=False,
         title=f"{explanation['instance']}: {asked}",
     )
     if explanation["discriminators"]:
         rows = [_candidate(candidate) for candidate in explanation["discriminators"]]
         title = "What would tell the candidates apart, with success predicted by each"
-        print_rows(rows, tuple(rows[0]), as_json=False, title=title)
+        print_table(rows, tuple(rows[0]), title=title)
     console().print(sentences, highlight=False)
 
 

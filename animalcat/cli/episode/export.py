@@ -26,16 +26,13 @@ class Asked:
     output: Path | None
     resolution: int
     backend: str
-    server: str | None
-    data: Path | None
-    as_json: bool
 
     def read(self) -> list[Source]:
         """Read the recordings that are meant."""
         from animalcat.cli.episode.sources import sources_of  # with the server extra alone
 
         with status("reading recordings"):
-            return list(sources_of(self.what, self.episode, self.server, self.data))
+            return list(sources_of(self.what, self.episode))
 
 
 def forms() -> str:

@@ -13,6 +13,7 @@ import typer
 from PIL import Image
 
 from animalcat.cli.episode.sources import Source, sources_of
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE, fail, print_json
 from animalcat.cli.shared.progress import progress
 from animalcat.envs.types import PHYSICS_STEP
@@ -56,14 +57,11 @@ def play_again(
     against: str,
     resolution: int | None,
     backend: str,
-    server: str | None,
-    data: Path | None,
-    as_json: bool,
 ) -> None:
     """Show recordings, and verify or render them; the parameters are the command's options."""
     rows: list[dict[str, Any]] = []
     bad = False
-    recordings = sources_of(what, episode, server, data)
+    recordings = sources_of(what, episode)
     side = resolution or PIXELS
     try:
         if video is not None:
@@ -90,7 +88,7 @@ def play_again(
             if against:
                 row["against"] = compare(source.recording, against).as_dict()
             rows.append(row)
-            if not as_json:
+            if not common().as_json:
                 _show(row)
             if page is not None:
                 _watch(source, page, resolution or PAGE_PIXELS, backend)
@@ -102,7 +100,7 @@ def play_again(
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    if as_json:
+    if common().as_json:
         print_json(rows)
     if bad:
         raise typer.Exit(FAILED)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.remote import data_folder
 from animalcat.client import Client, connect
 from animalcat.lab.recordings import received_recording
@@ -20,11 +21,11 @@ class Source(NamedTuple):
     recording: Recording
 
 
-def sources_of(what: str, episode: str, server: str | None, data: Path | None) -> Iterator[Source]:
+def sources_of(what: str, episode: str) -> Iterator[Source]:
     """The recordings that are meant, in order of number and attempt."""
     if what.endswith(".mcap") or ("." in what and Path(what).is_file()):
         yield Source(what, read_episode(Path(what)))
-    elif server:
+    elif server := common().server:
         session = names.parse_session(what) if "/" in what else what
         with connect(server) as client:
             for number, attempt in _from_server(client, session, episode):
@@ -34,7 +35,7 @@ def sources_of(what: str, episode: str, server: str | None, data: Path | None) -
                 )
     else:
         session = names.parse_session(what) if "/" in what else names.check_component(what)
-        folder = data_folder(data) / "recordings" / session
+        folder = data_folder() / "recordings" / session
         for path in _from_folder(folder, session, episode):
             yield Source(f"{session}/{path.stem}", read_episode(path))
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
+from animalcat.cli.shared.common import common
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_table
 from animalcat.cli.shared.progress import progress
 from animalcat.layouts.checking.calibration import (
     EngineName,
@@ -69,8 +70,6 @@ def check_calibration(
     missing: float,
     engine: EngineName,
     seed: int,
-    *,
-    as_json: bool,
 ) -> None:
     """Print the calibration of layouts; exit code 1 when intervals do not hold what they say.
 
@@ -81,7 +80,6 @@ def check_calibration(
         missing: Share of outcomes that get lost, where an episode has several.
         engine: What measures them.
         seed: Everything follows from it.
-        as_json: Print JSON: an object of one layout, a list of several.
     """
     run: list[SimulationBasedCalibration] = []
     measured = count(1)
@@ -108,7 +106,7 @@ def check_calibration(
         calibration.to_dict() | {"problems": list(of)}
         for calibration, of in zip(run, wrong, strict=True)
     ]
-    if as_json:
+    if common().as_json:
         print_json(reports[0] if len(reports) == 1 else reports)
     else:
         for calibration, report in zip(run, reports, strict=True):
@@ -135,7 +133,7 @@ def _print(calibration: SimulationBasedCalibration, report: Mapping[str, Any]) -
         f"{calibration.outcomes} outcomes each{lost}, by {calibration.engine}; "
         f"pooled coverage {calibration.pooled:.3f}"
     )
-    print_rows(rows, list(rows[0]), as_json=False, title=title)
+    print_table(rows, list(rows[0]), title=title)
     if calibration.left_out:
         typer.echo(f"{calibration.left_out} agents are left out: their fits did not converge")
     for problem in report["problems"]:

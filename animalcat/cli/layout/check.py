@@ -24,11 +24,11 @@ from animalcat.cli.layout.outcomes import (
     say_what_was_left_out,
     warn_of_bad_fits,
 )
-from animalcat.cli.layout.show import Json, Name, Variant, every_variant, load
+from animalcat.cli.layout.show import Name, Variant, every_variant, load
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.outcome_options import Seed
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_table
 from animalcat.cli.shared.progress import progress
-from animalcat.cli.shared.remote import Data
 from animalcat.layouts.checking.checks import posterior_predictive, prior_predictive, residuals
 from animalcat.layouts.checking.predict import LayoutAssessor, as_shares, held_out, splits
 from animalcat.layouts.checking.scores import murphy
@@ -46,6 +46,7 @@ _FEWEST: Final = 10
 Report = dict[str, Any]
 
 
+@without("--server")
 def command(
     name: Name,
     table: Table = None,
@@ -74,8 +75,6 @@ def command(
     missing: Missing = 0.0,
     engine: Engine = "live",
     seed: Seed = 0,
-    data: Data = None,
-    as_json: Json = False,
 ) -> None:
     """Check whether a layout describes the outcomes of agents, or whether it is calibrated.
 
@@ -92,9 +91,9 @@ def command(
         fail("give --table CSV for outcomes, or --simulated AGENTS for calibration")
     if table is None:
         run = every_variant(name) if variant == EVERY else [load(name, variant)]
-        check_calibration(run, simulated, episodes, missing, engine, seed, as_json=as_json)
+        check_calibration(run, simulated, episodes, missing, engine, seed)
         return
-    given, (layout,) = read_meant(table, agent or [], [(name, variant)], data)
+    given, (layout,) = read_meant(table, agent or [], [(name, variant)])
     outcomes = given.table
     if unknown := sorted(set(by or ()) - {"paradigm", *outcomes.instances.columns}):
         columns = ", ".join(("paradigm", *outcomes.instances.columns))
@@ -114,7 +113,7 @@ def command(
                     **check(fitted, played, y, by or (), repeats, seed),
                 }
             )
-    if as_json:
+    if common().as_json:
         print_json(entries)
     else:
         for entry in entries:
@@ -192,7 +191,7 @@ def _print(entry: Mapping[str, Any]) -> None:
         for row in entry[f"{kind}_predictive"]
     ]
     title = f"{entry['agent']}: {entry['outcomes']} outcomes, predictive checks"
-    print_rows(rows, list(rows[0]), as_json=False, title=title)
+    print_table(rows, list(rows[0]), title=title)
     shown = [row for row in entry["residuals"] if row["adjusted"] < LEVEL] or entry["residuals"][:5]
     rows = [
         {
@@ -208,7 +207,7 @@ def _print(entry: Mapping[str, Any]) -> None:
     ]
     if rows:
         title = f"{entry['agent']}: residuals, {len(rows)} of {len(entry['residuals'])} groups"
-        print_rows(rows, list(rows[0]), as_json=False, title=title)
+        print_table(rows, list(rows[0]), title=title)
     if held_out := entry["held_out"]:
         typer.echo(
             f"Held out (20 %, {held_out['repeats']} times): Brier score {held_out['brier']:.3f} "

@@ -18,12 +18,12 @@ from animalcat.cli.layout.outcomes import (
     say_what_was_left_out,
     warn_of_bad_fits,
 )
-from animalcat.cli.layout.show import Json, Name, Variant
+from animalcat.cli.layout.show import Name, Variant
 from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.command_help import OUTPUT
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.outcome_options import As, AsOption, KeepDrawn, PassMarks, Seed
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
-from animalcat.cli.shared.remote import Data
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_table, wrote
 from animalcat.layouts.fitting.fits import Fit
 from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Bernoulli, Layout
@@ -47,6 +47,7 @@ FinalRewards = Annotated[
 ]
 
 
+@without("--server")
 def command(
     name: Name,
     battery: ArenaFolder = None,
@@ -58,8 +59,6 @@ def command(
     variant: Variant = "",
     agent: Agents = None,
     seed: Seed = 0,
-    data: Data = None,
-    as_json: Json = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -79,9 +78,15 @@ def command(
     converged.
     """
     played, layout = given_outcomes(
-        (name, variant), battery, outcomes, pass_marks, taken_as, table, agent or [], data,
+        (name, variant),
+        battery,
+        outcomes,
+        pass_marks,
+        taken_as,
+        table,
+        agent or [],
         keep_drawn=keep_drawn,
-    )  # fmt: skip
+    )
     (fits,) = fit_layouts([layout], played.table, seed)
     entries = [_entry(who, fitted, played) for who, fitted in fits.items()]
     if output is not None:
@@ -90,11 +95,11 @@ def command(
         except OSError as error:
             fail(f"{output}: cannot be written: {error.strerror}")
         wrote(f"{len(entries)} profile{'s' * (len(entries) > 1)}", output)
-    if as_json:
+    if common().as_json:
         print_json(entries)
     elif output is None:
         _print_entries(layout, entries)
-    if not as_json:
+    if not common().as_json:
         say_what_was_left_out(played)
     if warn_of_bad_fits([fits]):
         raise typer.Exit(FAILED)
@@ -108,7 +113,6 @@ def given_outcomes(
     taken_as: As | None,
     table: Path | None,
     agents: Sequence[str],
-    data: Path | None,
     *,
     keep_drawn: bool,
 ) -> tuple[CoveredOutcomes, Layout]:
@@ -124,7 +128,6 @@ def given_outcomes(
         taken_as: What the numbers of `outcomes` are.
         table: A table of meta-features and outcomes, in the place of all these.
         agents: Agents to take.
-        data: The data directory, if one was given.
         keep_drawn: Whether arenas that leave something to chance count.
     """
     if table is not None:
@@ -133,7 +136,7 @@ def given_outcomes(
                 "--table has all in it: give it without --battery, --outcomes, --pass-marks, --as "
                 "and --keep-drawn"
             )
-        played, (layout,) = read_meant(table, agents, [named], data)
+        played, (layout,) = read_meant(table, agents, [named])
         return played, layout
     if battery is None or outcomes is None:
         fail("where are the outcomes? Give --table, or --battery and --outcomes")
@@ -172,7 +175,7 @@ def _print_entries(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> None
     ]
     columns = [*rows[0]][: None if any(row["note"] for row in rows) else -1]
     title = f"{layout.name} ({layout.variant})" if layout.variant else layout.name
-    print_rows(rows, columns, as_json=False, title=title)
+    print_table(rows, columns, title=title)
 
 
 def _head(entry: Mapping[str, Any]) -> dict[str, str]:

@@ -57,22 +57,19 @@ Agents = Annotated[
 ]
 
 
-def read_covered(
-    path: Path, agents: Sequence[str], layouts: Sequence[Layout], data: Path | None = None
-) -> CoveredOutcomes:
+def read_covered(path: Path, agents: Sequence[str], layouts: Sequence[Layout]) -> CoveredOutcomes:
     """The outcomes of a table that layouts describe; ends the command where it is wrong.
 
     Args:
         path: A CSV or Parquet file, or the name of a table that was imported.
         agents: Columns of the file; or agents of a table in the form of `outcomes export`.
         layouts: The layouts.
-        data: The data directory in which imported tables are; None for the usual one.
     """
-    return or_fail(path, lambda: covered_outcomes(_source(path, data), agents, layouts))
+    return or_fail(path, lambda: covered_outcomes(_source(path), agents, layouts))
 
 
 def read_meant(
-    path: Path, agents: Sequence[str], named: Sequence[tuple[str, str]], data: Path | None = None
+    path: Path, agents: Sequence[str], named: Sequence[tuple[str, str]]
 ) -> tuple[CoveredOutcomes, list[Layout]]:
     """The outcomes of a table that layouts describe, and these layouts in the variants meant.
 
@@ -88,7 +85,7 @@ def read_meant(
     loaded = [(load(name, variant), variant) for name, variant in named]
 
     def read() -> tuple[CoveredOutcomes, list[Layout]]:
-        table, notes, exported = _table(_source(path, data), agents)
+        table, notes, exported = _table(_source(path), agents)
         look = look_at(table.instances)
         layouts: list[Layout] = []
         for layout, variant in loaded:
@@ -161,9 +158,9 @@ def _covered(
     return replace(covered, notes=(*notes, *covered.notes))
 
 
-def _source(path: Path, data: Path | None) -> Path:
+def _source(path: Path) -> Path:
     """The file of a table, which may be one that was imported."""
-    folder = data_folder(data) / FOLDER
+    folder = data_folder() / FOLDER
     kept = folder / f"{path}.parquet"
     if not path.exists() and not (len(path.parts) == 1 and kept.is_file()):
         known = ", ".join(sorted(path.stem for path in folder.glob("*.parquet"))) or "none"

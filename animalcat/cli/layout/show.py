@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from animalcat import values
-from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
-from animalcat.cli.shared.remote import Data, Server, client_for
+from animalcat.cli.shared.common import common
+from animalcat.cli.shared.output import fail, print_json, print_rows, print_table, wrote
+from animalcat.cli.shared.remote import client_for
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.extending import plugins
@@ -18,9 +18,6 @@ from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, varian
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Feature, Layout, to_dict
 
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT)
-]
 Name = Annotated[
     str,
     typer.Argument(
@@ -54,9 +51,6 @@ def every_variant(name: str) -> list[Layout]:
 def list_layouts(
     everybodys: Everybodys = False,
     owner: OfOwner = "",
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
 ) -> None:
     """List the shipped layouts with their variants, those of plugins, and those of sessions.
 
@@ -70,12 +64,12 @@ def list_layouts(
         for layout in [load_layout(name, variant)]
     ]
     rows += [_of_plugin(one) for one in plugins.every("layout") if one.name not in LAYOUTS]
-    for kept in _kept(server, data, whose(everybodys, owner)):
+    for kept in _kept(whose(everybodys, owner)):
         layout = parse_layout(kept.text, kept.variant)
         brought = _listed(layout, kept.digest, "a session brought it")
         rows.append({**brought, "owner": kept.owner})
     columns = ["name", "variant", owner_column(2), Column("from", 2), Column("about", 1)]
-    print_rows(rows, columns, as_json=as_json)
+    print_rows(rows, columns)
 
 
 def show(
@@ -93,9 +87,6 @@ def show(
         str | None,
         typer.Option(metavar="SESSION", help="Show the layout of this session instead."),
     ] = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: Json = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -114,9 +105,9 @@ def show(
     if (name is None) == (session is None):
         fail("give the name of a layout or a file, or --session")
     if session is not None:
-        kept = _of_session(session, server, data)
+        kept = _of_session(session)
         layout, known = parse_layout(kept.text, kept.variant), (kept.variant,)
-        if output is None and not as_json:
+        if output is None and not common().as_json:
             typer.echo(kept.text, nl=not kept.text.endswith("\n"))
             return
     else:
@@ -124,7 +115,7 @@ def show(
         layout, known = load(name, variant), variants(name)
     if output is not None:
         _draw(layout, output)
-    if as_json:
+    if common().as_json:
         choices = [choice.variant for choice in layout.choices] or [*known[:1]]
         print_json({**to_dict(layout), "digest": layout.digest, "choose_from": choices})
     elif output is None:
@@ -162,19 +153,19 @@ def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:
     }
 
 
-def _kept(server: str | None, data: Path | None, asked: values.OwnerFilter) -> list[values.Layout]:
+def _kept(asked: values.OwnerFilter) -> list[values.Layout]:
     """Layouts that sessions brought along; none where there is neither server nor data."""
     from animalcat.service.host.settings import Settings  # brings the server's part along
 
-    home = Settings().home if data is None else data
-    if not server and not home.is_dir():
+    home = common().data or Settings().home
+    if not common().server and not home.is_dir():
         return []
-    with client_for(server, data) as client:
+    with client_for() as client:
         return [layout for layout in client.list_layouts(asked, texts=True) if not layout.shipped]
 
 
-def _of_session(session: str, server: str | None, data: Path | None) -> values.Layout:
-    with client_for(server, data) as client:
+def _of_session(session: str) -> values.Layout:
+    with client_for() as client:
         return client.get_layout(client.get_session(session).spec.layout_digest)
 
 
@@ -220,7 +211,7 @@ def _print(layout: Layout, known: tuple[str, ...]) -> None:
         ("What follows", derived),
     ):
         if rows:
-            print_rows(rows, list(rows[0]), as_json=False, title=title)
+            print_table(rows, list(rows[0]), title=title)
     for outcome in layout.outcomes:
         typer.echo(f"Outcome: {outcome}")
     if layout.excludes:

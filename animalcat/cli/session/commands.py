@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -24,6 +23,7 @@ from animalcat.cli.shared.agent_options import (
     failed_words,
 )
 from animalcat.cli.shared.command_help import SameAgent
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.option_table import shown
 from animalcat.cli.shared.output import (
     FAILED,
@@ -31,6 +31,7 @@ from animalcat.cli.shared.output import (
     fail,
     print_json,
     print_rows,
+    print_table,
     remark,
     some,
     status,
@@ -39,14 +40,12 @@ from animalcat.cli.shared.remote import (
     WITHHELD,
     AllowBuild,
     AllowPlugin,
-    AsJson,
-    Data,
     Every,
     Limit,
-    Server,
     SessionArgument,
     client_for,
     data_folder,
+    same_place,
     say_pages,
     session_row,
 )
@@ -88,12 +87,12 @@ def run(plan: SessionPlan) -> None:
     The agent plays until every capability of the layout is known, or until a limit is reached.
     """
     check_reference(plan.agent, shown(SessionOptions, plan.options))
-    check_apart([plan.agent], plan.bounds, None if plan.server else data_folder(plan.data))
+    check_apart([plan.agent], plan.bounds, None if common().server else data_folder())
     with plan.client() as client:
         session = plan.create(client)
-        say_pages(plan.server, plan.data, f"/sessions/{session.id}")
+        say_pages(f"/sessions/{session.id}")
         played = run_agent(client, session, plan.agent, plan.bounds, new=True)
-        _report(client, played, plan.server, plan.data, plan.as_json)
+        _report(client, played)
 
 
 PRIVILEGED_NOTE: Final = "; privileged: the agent was shown the arena's true state"
@@ -111,7 +110,7 @@ def create(plan: SessionPlan) -> None:
     """
     with plan.client() as client:
         session = plan.create(client)
-        if plan.as_json:
+        if common().as_json:
             print_json(session_row(session))
         else:
             typer.echo(session.id)
@@ -165,22 +164,19 @@ def resume(
     agent_env: AgentEnv = None,
     allow_build: AllowBuild = None,
     allow_plugin: AllowPlugin = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Go on with a session where it stopped, or give a finished one more episodes.
 
     Nothing is played twice, and what was played counts. The profile is made anew at the end.
     """
     builds = [build.absolute() for build in allow_build or ()]
-    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
+    with client_for(builds=builds, plugins=allow_plugin or ()) as client:
         current = client.get_session(session)
         if ruling is not None:
             current = client.judge_failure(current, ruling.value)
         bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
         if episodes or target_sd is not None:
-            _look_at_agent(client, current, agent, bounds, server)  # before anything is stored
+            _look_at_agent(client, current, agent, bounds)  # before anything is stored
             budget = current.spec.stop.max_episodes or 0  # answers say it
             # What a session of earlier rules left of its budget is not lost.
             played = current.episodes if current.over else budget
@@ -189,15 +185,15 @@ def resume(
         if current.over and agent:
             check_session(current, agent, same_agent=same_agent)
         if not current.over:
-            reference = _look_at_agent(client, current, agent, bounds, server)
+            reference = _look_at_agent(client, current, agent, bounds)
             if not reference:
-                _await(client, current, server)
+                _await(client, current)
                 return
             if current.paused:
                 current = client.resume_session(current)
-            say_pages(server, data, f"/sessions/{current.id}")
+            say_pages(f"/sessions/{current.id}")
             current = run_agent(client, current, reference, bounds)
-        _report(client, current, server, data, as_json)
+        _report(client, current)
 
 
 @app.command("list")
@@ -206,9 +202,6 @@ def list_sessions(
     limit: Limit = None,
     everybodys: Everybodys = False,
     owner: OfOwner = "",
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """List your sessions, newest first."""
     columns = [
@@ -228,15 +221,13 @@ def list_sessions(
     def rows(client: Client) -> Iterator[dict[str, Any]]:
         nonlocal withheld
         listed = whose(everybodys, owner)
-        sessions = some(
-            lambda most: client.sessions(whose=listed, limit=most), every, limit, as_json
-        )
+        sessions = some(lambda most: client.sessions(whose=listed, limit=most), every, limit)
         for session in sessions:
             withheld |= session.withheld
             yield session_row(session)
 
-    with client_for(server, data) as client:
-        print_rows(rows(client), columns, as_json=as_json)
+    with client_for() as client:
+        print_rows(rows(client), columns)
     if withheld:
         remark(WITHHELD)
 
@@ -248,25 +239,22 @@ def show(
         int,
         typer.Option(metavar="NUMBER", min=0, help="How many of the last choices to explain."),
     ] = 3,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show how far a session is, and why it chose the last arenas."""
-    with client_for(server, data) as client:
+    with client_for() as client:
         current = client.get_session(session)
         about = _provenance(client, current)
         voided: dict[str, Any] = about.get("voids_by_demand") or {}
         covered: dict[str, Any] | None = about.get("coverage")
         failed: dict[str, Any] = about.get("agent_failures") or {}
         looked: dict[str, Any] = about.get("withdrawals") or {}
-        if as_json:
+        if common().as_json:
             about = {"spent": asdict(current.spent), "voids_by_demand": voided.get("demands", [])}
             about |= {"agent_failures": failed, "withdrawals": looked, "coverage": covered}
             about |= _identity(current)
             print_json({**session_row(current), **about})
             return
-        _show(current, as_json)
+        _show(current)
         _show_agent(current)
         if covered and (words := coverage_words(covered)):
             typer.echo(words)
@@ -289,30 +277,26 @@ def _provenance(client: Client, session: Session) -> Mapping[str, Any]:
 
 
 @app.command()
-def cancel(
-    session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
-) -> None:
+def cancel(session: SessionArgument) -> None:
     """End a session before it is over.
 
     What it has found out stays.
     """
-    with client_for(server, data) as client:
-        _show(client.cancel_session(session), as_json)
+    with client_for() as client:
+        _show(client.cancel_session(session))
 
 
 @app.command()
-def verify(
-    session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
-) -> None:
+def verify(session: SessionArgument) -> None:
     """Look whether all that a session rests on is as it was stored.
 
     That is its records and recordings, the files of its fits, its arenas with their demands, and
     its layout. Everything that was changed, is gone or cannot be read is named, and the exit code
     is 1 then. The digest that is printed stands for all of it: note it elsewhere.
     """
-    with client_for(server, data) as client:
+    with client_for() as client:
         verification = client.verify_session(session)
-    if as_json:
+    if common().as_json:
         print_json(asdict(verification))
     else:
         for problem in verification.problems:
@@ -434,9 +418,7 @@ def _show_agent(session: Session) -> None:
         typer.echo(f"{'changed':13} {change}")
 
 
-def _look_at_agent(
-    client: Client, session: Session, agent: str, bounds: Bounds, server: str | None
-) -> str:
+def _look_at_agent(client: Client, session: Session, agent: str, bounds: Bounds) -> str:
     """Look whether a session can go on with an agent; ends the command where it cannot.
 
     Args:
@@ -444,14 +426,13 @@ def _look_at_agent(
         session: The session.
         agent: The agent that is asked for; empty for the one of the session.
         bounds: Within what it is to play.
-        server: Address of the server, where one was named.
 
     Returns:
         What to run; empty where the agent comes by itself.
     """
     reference = agent or session.spec.agent
     if not agent and ":" not in reference:
-        if server is None:
+        if common().server is None:
             fail(
                 f"{session.id} is for an agent called {reference!r}, which cannot be started from "
                 "here; say what to run by --agent builtin:NAME or path/to/file.py:Class"
@@ -465,34 +446,31 @@ def _look_at_agent(
     return reference
 
 
-def _await(client: Client, session: Session, server: str | None) -> None:
+def _await(client: Client, session: Session) -> None:
     """Let a session go on whose agent is none that can be started here: it comes by itself."""
     name = session.spec.agent
     if session.paused:
         client.resume_session(session)
     typer.echo(
-        f"{session.id} goes on when its agent comes: animalcat agent run --connect {server} "
-        f"--session {session.id} --agent FILE.py:CLASS --name {name}"
+        f"{session.id} goes on when its agent comes: animalcat agent run "
+        f"--connect {common().server} --session {session.id} --agent FILE.py:CLASS --name {name}"
     )
 
 
 def _report(
     client: Client,
     session: Session,
-    server: str | None,
-    data: Path | None,
-    as_json: bool,
 ) -> None:
     """What was learnt, and where it is."""
     name = session.id
     with status("reading the profile"):
         profile = client.profile(session)
-    recordings = None if server else str(data_folder(data) / "recordings" / name)
-    if as_json:
+    recordings = None if common().server else str(data_folder() / "recordings" / name)
+    if common().as_json:
         print_json({**session_row(session), "profile": profile, "recordings": recordings})
     else:
         row = session_row(session)
-        where = " ".join(["", *_same_server(server, data)])
+        where = same_place()
         print_profile(
             profile,
             f"{row['agent']}: {row['successes']} of {row['episodes']} episodes passed; "
@@ -506,16 +484,9 @@ def _report(
         raise typer.Exit(FAILED)
 
 
-def _same_server(server: str | None, data: Path | None) -> list[str]:
-    """The options that name the same server again."""
-    if server:
-        return ["--server", server]
-    return ["--data", str(data)] if data else []
-
-
-def _show(session: Session, as_json: bool) -> None:
+def _show(session: Session) -> None:
     row = session_row(session)
-    if as_json:
+    if common().as_json:
         print_json(row)
         return
     for key, value in row.items():
@@ -532,7 +503,7 @@ def _show(session: Session, as_json: bool) -> None:
         }
         for c in session.capabilities
     ]
-    print_rows(rows, [column for column in COLUMNS if column.name != TREND], as_json=False)
+    print_table(rows, [column for column in COLUMNS if column.name != TREND])
     for c in session.capabilities:
         if c.limit:
             typer.echo(unreachable(c))

@@ -15,9 +15,10 @@ from animalcat.cli.shared.agent_options import AgentEnv, AgentMay, AgentSees
 from animalcat.cli.shared.batteries import find_battery, say_coverage, say_layout
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, END, PLAYED
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.option_table import read_options, shown, with_options
 from animalcat.cli.shared.output import fail, print_json, status
-from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
+from animalcat.cli.shared.remote import AllowPlugin, client_for, place
 from animalcat.client import Client
 from animalcat.envs.agents.limits.reference import is_privileged, pictures_of
 from animalcat.envs.agents.load import check_name
@@ -89,9 +90,6 @@ class SessionPlan:
         builds: Unity builds that a private server may run.
         plugins: Packages whose plugins it may run.
         bounds: Within what the agent's process plays.
-        server: Host and port, if one was given.
-        data: The data directory, if one was given.
-        as_json: Print JSON.
     """
 
     agent: str
@@ -102,19 +100,16 @@ class SessionPlan:
     builds: tuple[Path, ...]
     plugins: tuple[str, ...]
     bounds: Bounds
-    server: str | None
-    data: Path | None
-    as_json: bool
 
     @contextmanager
     def client(self) -> Generator[Client]:
         """A client of the server that is meant."""
-        with client_for(self.server, self.data, builds=self.builds, plugins=self.plugins) as client:
+        with client_for(builds=self.builds, plugins=self.plugins) as client:
             yield client
 
     def create(self, client: Client) -> Session:
         """Create the session, which waits for its agent."""
-        where = place(self.server, self.data)
+        where = place()
         battery = find_battery(client, self.battery, self.features, where=where)
         say_layout(client, battery, self.fields["layout"])
         with status(while_compiling("making the session", LAYOUTS)):
@@ -186,9 +181,6 @@ def _plan(
             rich_help_panel=AGENT,
         ),
     ] = None,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
     **options: Any,
 ) -> SessionPlan:
     if options["camera"] is None:
@@ -202,10 +194,10 @@ def _plan(
     if dry_run or prices:
         if not dry_run:
             fail("--token-prices goes with --dry-run")
-        tell_tokens(agent, chosen, prices, as_json=as_json)
-    chosen["backend"], builds = parse_backend(chosen.get("backend", ""), server)
+        tell_tokens(agent, chosen, prices)
+    chosen["backend"], builds = parse_backend(chosen.get("backend", ""))
     fields = {
-        "layout": calibrated_layout(layout, variant, calibration, data),
+        "layout": calibrated_layout(layout, variant, calibration),
         "layout_variant": variant,
         "against": against,
     }
@@ -219,15 +211,10 @@ def _plan(
         tuple(builds),
         tuple(allow_plugin or ()),
         bounds,
-        server,
-        data,
-        as_json,
     )
 
 
-def tell_tokens(
-    agent: str, chosen: dict[str, Any], prices: tuple[float, float] | None, *, as_json: bool
-) -> NoReturn:
+def tell_tokens(agent: str, chosen: dict[str, Any], prices: tuple[float, float] | None) -> NoReturn:
     """Say how many tokens a session takes at most and what they cost, and end the command."""
     model = check_name(agent).door
     if model is None:
@@ -237,7 +224,7 @@ def tell_tokens(
     found: dict[str, Any] = {"episodes": episodes, "given": given, "returned": returned}
     if prices is not None:
         found["cost"] = (given * prices[0] + returned * prices[1]) / 1e6
-    if as_json:
+    if common().as_json:
         print_json(found)
         raise typer.Exit
     typer.echo(
@@ -268,13 +255,13 @@ def arena_folders(battery: str, features: Path | None = None) -> tuple[Path, ...
     return tuple(folders + ([features.parent] if features is not None else []))
 
 
-def calibrated_layout(layout: str, variant: str, calibration: str, data: Path | None) -> str:
+def calibrated_layout(layout: str, variant: str, calibration: str) -> str:
     """The layout that is meant: its name or file, or the file of a calibration."""
     if not calibration:
         return layout
     if layout or variant:
         fail("--calibration says the layout too: leave --layout and --variant out")
-    return str(calibration_file(calibration, data))
+    return str(calibration_file(calibration))
 
 
 def takes_plan(command: Callable[[SessionPlan], None]) -> Callable[..., None]:
@@ -282,13 +269,13 @@ def takes_plan(command: Callable[[SessionPlan], None]) -> Callable[..., None]:
     return with_options(_plan, SessionOptions, command)
 
 
-def parse_backend(backend: str, server: str | None) -> tuple[str, list[Path]]:
+def parse_backend(backend: str) -> tuple[str, list[Path]]:
     """A backend's name for the server, and the builds that a server of our own may run.
 
     A path is meant from here unless the server was given, which may be on another machine.
     """
     kind, _, path = backend.partition(":")
-    if kind != "unity" or not path or f"{kind}:{path}" == AUTOMATIC or server:
+    if kind != "unity" or not path or f"{kind}:{path}" == AUTOMATIC or common().server:
         return backend, []
     build = Path(path).expanduser().absolute()
     return f"{kind}:{build}", [build]

@@ -8,11 +8,9 @@ from collections.abc import Callable
 import typer
 
 from animalcat.cli.session.live import LiveSession
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import FAILED, UNREACHABLE, console, fail
 from animalcat.cli.shared.remote import (
-    AsJson,
-    Data,
-    Server,
     SessionArgument,
     client_for,
     data_folder,
@@ -24,33 +22,31 @@ from animalcat.client import Client
 from animalcat.values import Session, SessionEvent
 
 
-def watch(
-    session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
-) -> None:
+def watch(session: SessionArgument) -> None:
     """Follow a session that somebody else runs, until it is over.
 
     On a terminal it is a table that changes, else a line now and then; with --json every event is
     a line of JSON. Ctrl-C ends watching alone. The exit code is 1 when the session does not finish,
     or some of its arenas could not be played.
     """
-    if not server:
+    if not common().server:
         from animalcat.service.host.lock import running_server
 
-        home = data_folder(data).absolute()
+        home = data_folder().absolute()
         if running_server(home) is None:
             fail(
                 f"no server works on {home}, so nothing is played there. Name one with --server, "
                 f"or see how far it is: animalcat session show {session}",
                 UNREACHABLE,
             )
-    with client_for(server, data) as client:
+    with client_for() as client:
         watched = client.get_session(session)
         try:
-            watched = _follow(client, watched, as_json)
+            watched = _follow(client, watched)
         except KeyboardInterrupt:
             typer.echo("stopped watching; the session goes on", err=True)
             return
-        if not as_json:
+        if not common().as_json:
             console().print(
                 f"{watched.id}: {watched.state}: {watched.reason}; {watched.successes} of "
                 f"{watched.episodes} episodes passed",
@@ -62,7 +58,7 @@ def watch(
         raise typer.Exit(FAILED)
 
 
-def _follow(client: Client, session: Session, as_json: bool) -> Session:
+def _follow(client: Client, session: Session) -> Session:
     """Show every event until the session is over; the session then."""
     last = session
 
@@ -72,7 +68,7 @@ def _follow(client: Client, session: Session, as_json: bool) -> Session:
             last = event.session
             tell(event)
 
-    if as_json:
+    if common().as_json:
         client.run(follow(_print_event))
         return last
     with LiveSession(session) as shown:

@@ -13,12 +13,12 @@ CALIBRATIONS: Final = "calibrations"
 """Folder of calibrated layouts within the data directory."""
 
 
-def calibration_file(name: str, data: Path | None) -> Path:
+def calibration_file(name: str) -> Path:
     """The file of a calibration: a path as it is, or a name in the data directory.
 
     Ends the command where there is none.
     """
-    path = Path(name) if is_yaml(name) else data_folder(data) / CALIBRATIONS / f"{name}.yaml"
+    path = Path(name) if is_yaml(name) else data_folder() / CALIBRATIONS / f"{name}.yaml"
     if not path.is_file():
         known = sorted(p.stem for p in path.parent.glob("*.yaml"))
         there = f"; there are: {', '.join(known)}" if known else "; make one by `battery calibrate`"

@@ -12,12 +12,15 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from animalcat.cli.shared.common import common, lacks
+from animalcat.cli.shared.output import fail
+
 PLAYED: Final = "What is played"
 AGENT: Final = "Agent"
 CHOICE: Final = "How arenas are chosen"
 END: Final = "When it ends"
 RUNNING: Final = "How it is played and checked"
-OUTPUT: Final = "Server and output"
+OUTPUT: Final = "Output"
 """Groups of options, in the order of their first; for `rich_help_panel`."""
 FEW: Final = 8
 """So many options, --help not counted, are one list."""
@@ -42,6 +45,13 @@ class GroupedCommand(TyperCommand):
             piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)
         ]
 
+    def invoke(self, ctx: typer.Context) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Run the command, unless it is given a common option that means nothing to it."""
+        for name in common().given():
+            if name in lacks(self.callback):
+                fail(f"{name} means nothing to `{ctx.command_path}`; leave it out")
+        return super().invoke(ctx)
+
     def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Write what the command takes, in the order of its parameters; --help comes last."""
         groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -58,6 +68,9 @@ class GroupedCommand(TyperCommand):
         for group, records in sorted(groups.items(), key=lambda item: item[0] == _REST):
             with formatter.section(group):
                 formatter.write_dl(records)
+        taken = ", ".join(name for name in ANYWHERE if name not in lacks(self.callback))
+        formatter.write_paragraph()
+        formatter.write_text(f"Besides: {taken} (`animalcat --help` says what they do).")
 
 
 _TYPE: Final = re.compile(r" <[^>]*>$")
@@ -103,8 +116,8 @@ def unused() -> None:
 TOKEN: Final = "ANIMALCAT_TOKEN"
 CA: Final = "ANIMALCAT_CA"
 """Environment variables from which every client takes what it shows to a server."""
-ANYWHERE: Final = ("--token", "--ca")
-"""Options of the whole command line, which may stand behind its commands too."""
+ANYWHERE: Final = {"--server": 1, "--data": 1, "--json": 0, "--token": 1, "--ca": 1}
+"""Options of the whole command line, which may stand behind its commands, and their values."""
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -113,10 +126,11 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
     for word in left:
         if word == "--":
             return own, [*others, word, *left]
-        if word.partition("=")[0] not in ANYWHERE:
+        name, assigned, _ = word.partition("=")
+        if name not in ANYWHERE:
             others.append(word)
         else:
-            own += [word] if "=" in word else [word, *islice(left, 1)]
+            own += [word, *islice(left, 0 if assigned else ANYWHERE[name])]
     return own, others
 
 

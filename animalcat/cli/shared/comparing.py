@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import typer
 
-from animalcat.cli.shared.output import fail, print_json, print_rows, status, wrote
+from animalcat.cli.shared.common import common
+from animalcat.cli.shared.output import fail, print_json, print_table, status, wrote
 from animalcat.cli.shared.profile_references import is_reference, reference_content
 from animalcat.cli.shared.remote import client_for
 from animalcat.cli.shared.table import Column
@@ -30,15 +31,11 @@ COLUMNS: Final = (
 )
 
 
-def read_measured(
-    names: Sequence[str], server: str | None, data: Path | None, *, whole: bool
-) -> dict[str, Any]:
+def read_measured(names: Sequence[str], *, whole: bool) -> dict[str, Any]:
     """What is known of agents, by their names; ends the command where a name means nothing.
 
     Args:
         names: Ids of sessions, files of exported posteriors or of profiles, and references.
-        server: Host and port, if one was given.
-        data: The data directory, if one was given.
         whole: Whether to read what was played, and what came of it.
     """
     from animalcat.cli.shared.pictures import PROFILES, read_sessions
@@ -50,10 +47,10 @@ def read_measured(
         if name.endswith(PROFILES):
             read[name] = list(read_profiles(Path(name)))
         elif not is_reference(name) and Path(name).suffix:
-            (result,) = read_sessions([name], server, data)
+            (result,) = read_sessions([name])
             read[name] = [(result.agent, result)]
     if asked := [name for name in names if name not in read and not is_reference(name)]:
-        with client_for(server, data) as client, status("reading the draws"):
+        with client_for() as client, status("reading the draws"):
             for name in asked:
                 drawn = drawn_results(client, name, played=whole)
                 read[name] = [(drawn.agent, drawn)]
@@ -84,14 +81,13 @@ def side_by_side(agents: Mapping[str, Any], *, mixed: bool) -> Comparison:
         fail(str(error))
 
 
-def show_comparison(known: Comparison, *, as_json: bool) -> None:
+def show_comparison(known: Comparison) -> None:
     """Print a comparison.
 
     Args:
         known: The agents side by side.
-        as_json: Whether as JSON.
     """
-    if as_json:
+    if common().as_json:
         print_json(known.to_dict())
         return
     for line in known.notes():
@@ -99,7 +95,7 @@ def show_comparison(known: Comparison, *, as_json: bool) -> None:
     shown = few_standings(known.standings)
     left = len(known.profiles) - len(shown) // len(known.nodes)
     title = f"The first and the last; {left} agents between" if left else "Agents side by side"
-    print_rows([row.cells() for row in shown], COLUMNS, as_json=False, title=title)
+    print_table([row.cells() for row in shown], COLUMNS, title=title)
     for line in known.remarks():
         typer.echo(line)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Logs(Protocol):
     """Reads logs of one kind; each call ends the command where there is no profile in one."""
 
-    def show_log(self, name: str, *, as_json: bool) -> None:
+    def show_log(self, name: str) -> None:
         """Print the profile of a log."""
         ...
 

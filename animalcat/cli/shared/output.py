@@ -18,6 +18,7 @@ from rich.control import strip_control_codes
 from rich.progress import TextColumn
 from rich.text import Text
 
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.table import Column, lay_out, wrap
 from animalcat.machine.codes import BAD_INPUT
 from animalcat.machine.codes import FAILED as FAILED
@@ -113,26 +114,23 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_rows(
-    rows: Iterable[Mapping[str, Any]],
-    columns: Iterable[Column | str],
-    *,
-    as_json: bool,
-    title: str = "",
-) -> None:
-    """Print rows as a table, or as a JSON list of objects with all their keys.
-
-    A table with a title is part of a longer text: an empty line ends it.
+def print_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[Column | str]) -> None:
+    """Print rows as a table, or with --json as a list of objects with all their keys.
 
     Args:
         rows: The rows; floats are shown with four significant digits.
-        columns: What to show, in order; a name alone is a column that always stays.
-        as_json: Print JSON instead.
-        title: Title of the table.
+        columns: What the table shows, in order; a name alone is a column that always stays.
     """
-    if as_json:
+    if common().as_json:
         _print_json_rows(rows)
-        return
+    else:
+        print_table(rows, columns)
+
+
+def print_table(
+    rows: Iterable[Mapping[str, Any]], columns: Iterable[Column | str], title: str = ""
+) -> None:
+    """Print rows as a table. One with a title is part of a longer text: an empty line ends it."""
     rows = list(rows)
     width = line_width()
     layout = lay_out(rows, columns, width)
@@ -163,7 +161,7 @@ def _print_json_rows(rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def some(
-    rows: Callable[[int | None], Iterator[Row]], every: bool, limit: int | None, as_json: bool
+    rows: Callable[[int | None], Iterator[Row]], every: bool, limit: int | None
 ) -> Iterator[Row]:
     """The rows of a list that a command shows: a page of them, unless all are asked for.
 
@@ -172,12 +170,11 @@ def some(
     Args:
         rows: Gives the rows, so many at most; None for all.
         every: Whether all are asked for.
-        limit: How many are asked for; None if nothing is said.
-        as_json: Whether JSON is printed, which has all if nothing is said.
+        limit: How many are asked for; None if nothing is said: then JSON has all.
     """
     if every and limit is not None:
         fail("--all lists all, and --limit so many; give one of them")
-    most = limit if limit is not None else None if every or as_json else PAGE_ROWS
+    most = limit if limit is not None else None if every or common().as_json else PAGE_ROWS
     if most is None:
         yield from rows(None)
         return

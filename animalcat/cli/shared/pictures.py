@@ -30,8 +30,6 @@ def draw_profiles(
     output: Path,
     *,
     agents: Sequence[str],
-    server: str | None,
-    data: Path | None,
 ) -> None:
     """Draw sessions or profiles and write the picture; ends the command where that fails.
 
@@ -40,8 +38,6 @@ def draw_profiles(
         kind: Name of a function of `animalcat.plots`.
         output: Where to; its ending says which form.
         agents: Agents that are to be drawn; empty for all.
-        server: Host and port, if one was given.
-        data: The data directory, if one was given.
     """
     if output.suffix.lower() not in FORMATS:
         fail(f"{output}: call it {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
@@ -50,7 +46,7 @@ def draw_profiles(
             f"--kind {kind} takes draws and episodes: a session, or a file of `profile export "
             f"--format netcdf`. Profiles alone give {' and '.join(FROM_PROFILES)}"
         )
-    subjects = _chosen(_subjects(given, server, data), agents)
+    subjects = _chosen(_subjects(given), agents)
     try:
         with status("drawing"):
             draw = getattr(plots, kind)
@@ -66,10 +62,10 @@ def draw_profiles(
     wrote(kind, output)
 
 
-def _subjects(given: Sequence[str], server: str | None, data: Path | None) -> dict[str, Any]:
+def _subjects(given: Sequence[str]) -> dict[str, Any]:
     """What is drawn, by the names of the agents."""
     held = [name for name in given if not name.endswith(PROFILES)]
-    results = iter(read_sessions(held, server, data))
+    results = iter(read_sessions(held))
     found: list[tuple[str, Any]] = []
     for name in given:
         if name.endswith(PROFILES):
@@ -108,7 +104,7 @@ def sources(results: Sequence[Results]) -> str:
     )
 
 
-def read_sessions(sessions: Sequence[str], server: str | None, data: Path | None) -> list[Results]:
+def read_sessions(sessions: Sequence[str]) -> list[Results]:
     """What files and sessions hold; a server is asked only where there is a session."""
     read: dict[str, Results] = {}
     for name in sessions:
@@ -120,7 +116,7 @@ def read_sessions(sessions: Sequence[str], server: str | None, data: Path | None
             fail(f"{name}: this takes draws: a session, or a file of `--format netcdf`")
     asked = [name for name in sessions if name not in read]
     if asked:
-        with client_for(server, data) as client:
+        with client_for() as client:
             read |= dict(zip(asked, read_from(client, asked), strict=True))
     return [read[name] for name in sessions]
 

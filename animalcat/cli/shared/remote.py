@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.command_help import OUTPUT
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
 from animalcat.client import Client, connect
 from animalcat.errors import AnimalcatError
@@ -27,30 +28,6 @@ class EngineName(StrEnum):
     ray = "ray"
 
 
-Server = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        metavar="HOST:PORT",
-        help="Ask this server. Without it, the server that works on the data directory is asked, "
-        "or a private one that ends with the last command that uses it.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        metavar="FOLDER",
-        help="The data directory. Without it, ANIMALCAT_HOME names it, and otherwise it is "
-        ".animalcat.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-AsJson = Annotated[
-    bool,
-    typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT),
-]
 Every = Annotated[
     bool,
     typer.Option("--all", help="List all, not only the first 100.", rich_help_panel=OUTPUT),
@@ -95,10 +72,10 @@ SessionArgument = Annotated[
 ]
 
 
-def data_folder(data: Path | None) -> Path:
+def data_folder() -> Path:
     """The data directory that is meant: the one given, else that of the settings."""
-    if data is not None:
-        return data
+    if (given := common().data) is not None:
+        return given
     from animalcat.service.host.settings import Settings, SettingsError
 
     try:
@@ -107,9 +84,14 @@ def data_folder(data: Path | None) -> Path:
         fail(str(error))
 
 
-def place(server: str | None, data: Path | None) -> str:
+def place() -> str:
     """Where the options have batteries and sessions kept, in words."""
-    return f"at {server}" if server else f"in {data_folder(data)}"
+    return f"at {common().server}" if common().server else f"in {data_folder()}"
+
+
+def same_place() -> str:
+    """The options that name the same place again, as they follow a command."""
+    return "".join(f" {word}" for word in common().words)
 
 
 TOLD_AGENTS: Final = frozenset(
@@ -121,78 +103,51 @@ WITHHELD: Final = (
 )
 
 
-def say_pages(server: str | None, data: Path | None, path: str) -> None:
+def say_pages(path: str) -> None:
     """Say where something is watched in a browser, if the server that a command uses has pages.
 
     Args:
-        server: Host and port, if one was given; its links are its own to give.
-        data: The data directory, if one was given.
         path: The page.
     """
-    if server:
+    if common().server:
         return
     from animalcat.service.access.tokens import TokenError
     from animalcat.service.host.lock import web_address
     from animalcat.service.web.visits import link_to, visits_of
 
-    home = data_folder(data)
+    home = data_folder()
     if url := web_address(home):
         with suppress(TokenError, OSError):  # the directory is another user's
             typer.echo(f"watch it at {link_to(url, visits_of(home).ticket(), path)}", err=True)
 
 
 @contextmanager
-def client_for(
-    server: str | None,
-    data: Path | None,
-    *,
-    builds: Sequence[Path] = (),
-    plugins: Sequence[str] = (),
-) -> Generator[Client]:
+def client_for(*, builds: Sequence[Path] = (), plugins: Sequence[str] = ()) -> Generator[Client]:
     """A client of the server that the options mean; errors end the command with a sentence.
 
     Args:
-        server: Host and port, if one was given.
-        data: The data directory, if one was given.
         builds: Unity builds that a private server may run.
         plugins: Packages whose plugins it may run.
     """
-    # Brings the whole server, which a client of another machine's server does without.
-    if not server:
-        from animalcat.service.host.private import server_for
-    else:
-        server_for = _given
     try:
         with ExitStack() as stack:
-            with status("connecting" if server else "starting"):
-                address = stack.enter_context(server_for(server, data, builds, plugins))
-                client = stack.enter_context(_connect(address, server, data))
+            if server := common().server:
+                with status("connecting"):
+                    client = stack.enter_context(connect(server))
+            else:
+                # Brings the whole server, which a client of another machine's does without.
+                from animalcat.service.host.private import server_for, shown_to_own
+
+                with status("starting"):
+                    given = None, common().data, builds, plugins
+                    address = stack.enter_context(server_for(*given))
+                    client = stack.enter_context(connect(address, **shown_to_own(data_folder())))
             yield client
     except AnimalcatError as error:
         unreachable = error.code in ("UNAVAILABLE", "SHUTTING_DOWN")
         fail(str(error), UNREACHABLE if unreachable else BAD_INPUT)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-
-
-def _connect(address: str, server: str | None, data: Path | None) -> Client:
-    """Connect to the server that is meant."""
-    if server:
-        return connect(address)
-    from animalcat.service.host.private import shown_to_own
-
-    return connect(address, **shown_to_own(data_folder(data)))
-
-
-@contextmanager
-def _given(
-    server: str | None,
-    data: Path | None,
-    builds: Sequence[Path] = (),
-    plugins: Sequence[str] = (),
-) -> Generator[str]:
-    assert server, "only for a server that was given"
-    yield server
 
 
 def timestamp(time: datetime) -> str:

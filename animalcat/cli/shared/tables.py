@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import typer
 
-from animalcat.cli.shared.output import console, print_rows
+from animalcat.cli.shared.output import console, print_table
 from animalcat.cli.shared.table import Column
 from animalcat.service.measuring.profile_words import (
     STATUS_MEANS,
@@ -73,7 +73,7 @@ def print_nodes(profile: Mapping[str, Any], title: str) -> None:
     """Print the table of nodes, and what its statuses mean."""
     rows = profile_rows(profile)
     columns = (*NODE_COLUMNS, NOTE) if any(row[NOTE] for row in rows) else NODE_COLUMNS
-    print_rows(rows, columns, as_json=False, title=title)
+    print_table(rows, columns, title=title)
     for word in dict.fromkeys(row["status"] for row in rows):
         if word in STATUS_MEANS:
             console().print(f"{word}: {STATUS_MEANS[word]}", highlight=False)
@@ -211,10 +211,9 @@ def _print_controls(rows: Sequence[Mapping[str, Any]]) -> None:
         *(Column("only arena", 2), Column("only control", 1)),
         *("difference, %", "says"),
     )
-    print_rows(
+    print_table(
         cells,
         columns,
-        as_json=False,
         title="Arenas against their controls. The difference is of the shares that were passed, "
         "with its 90 % interval",
     )

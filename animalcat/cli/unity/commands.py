@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from animalcat.arena_configs.model import Arena, Item, Vector3
+from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.output import (
     BAD_INPUT,
     FAILED,
@@ -34,11 +35,11 @@ from animalcat.envs.unity.setup import client_versions, download_build, make_int
 
 app = typer.Typer(help="Set up, show and try real Unity builds.", no_args_is_help=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")]
 FORWARD = 3
 
 
 @app.command()
+@without("--server", "--data")
 def setup(
     python: Annotated[
         Path | None,
@@ -65,7 +66,6 @@ def setup(
     download: Annotated[
         bool, typer.Option(help="Download a build of some 400 MB where none is found.")
     ] = True,
-    as_json: AsJson = False,
 ) -> None:
     """Make ready what plays arenas on Unity builds.
 
@@ -86,13 +86,14 @@ def setup(
             store(build=str(player))
     except UnityError as error:
         fail(str(error), BAD_INPUT)
-    _report(UnitySettings(), as_json)
+    _report(UnitySettings())
     if note:
         complain(note)
         raise typer.Exit(MISSING)
 
 
 @app.command()
+@without("--server", "--data")
 def check(
     backend: Annotated[
         str, typer.Argument(metavar="BACKEND", help="The build to try: unity:auto, or unity:PATH.")
@@ -106,7 +107,6 @@ def check(
             help="Ask for camera images with sides of this length. Without it there is no camera.",
         ),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Play one small arena on a Unity build.
 
@@ -144,7 +144,7 @@ def check(
         "ended_by": step.ended_by.name.lower(),
         "versions": versions,
     }
-    _print(result, as_json)
+    _print(result)
 
 
 def _arena() -> Arena:
@@ -163,7 +163,7 @@ def _found(python: Path, download: bool) -> Path | None:
         return executable(download_build(python)) if download else None
 
 
-def _report(settings: UnitySettings, as_json: bool) -> None:
+def _report(settings: UnitySettings) -> None:
     build, why = None, ""
     try:
         build = settings.find_build()
@@ -177,13 +177,13 @@ def _report(settings: UnitySettings, as_json: bool) -> None:
         "logs": str(settings.log_folder),
         "settings": str(settings_file()),
     }
-    if why and not as_json:
+    if why and not common().as_json:
         result[AUTOMATIC] = why
-    _print(result, as_json)
+    _print(result)
 
 
-def _print(result: dict[str, Any], as_json: bool) -> None:
-    if as_json:
+def _print(result: dict[str, Any]) -> None:
+    if common().as_json:
         print_json(result)
         return
     for key, value in result.items():

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 
-from typer.testing import CliRunner
-
 from animalcat.arena_configs.model import Arena
-from animalcat.cli.episode.commands import app
 from animalcat.doors.study.game import Game
 from animalcat.envs.testing import start, thing
 from tests.client.conftest import Server, server
+from tests.command_line import call
 
 __all__ = ["server"]  # the fixture
 
 
 def episode(*words: str):
-    return CliRunner().invoke(app, [*words])
+    return call("episode", *words)
 
 
 def test_what_a_person_played_is_listed_marked_and_streamed(server: Server) -> None:
