@@ -148,7 +148,7 @@ class RuleStopper:
         scores = chooser.scores(posterior, history)
         fall = _expected_fall(scores, left)
         futile = (fall < self.rule.futility) & (self.rule.futility > 0.0)
-        given_up = not contradicted and bool((measured | futile).all())
+        wanted = not contradicted and bool(futile.any() and (measured | futile).all())
         facts = Facts(
             self.rule,
             len(history.played),
@@ -156,7 +156,7 @@ class RuleStopper:
             bool(left.any()),
             live=known,
             futile=self._by_name(futile),
-            noisy=self._by_name(_by_noise(posterior, chooser.gains)) if given_up else {},
+            noisy=self._by_name(_by_noise(posterior, chooser.gains)) if wanted else {},
             asked=asked,
             contradicted=contradicted,
             settles=settles,

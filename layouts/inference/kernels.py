@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from animalcat.portable.kernels import log, power, sum_of_products
+from animalcat.portable.kernels import log, power, product, sum_of_products
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -412,3 +412,73 @@ def sums_of_wins(
             below = far if b < 0.0 else 2.0
             wins[i] = below / above if inverse else above / below
         out[k] = sum_of_products(wins, weights)
+
+
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
+def _at(x: float, places: Floats, values: Floats) -> float:
+    """The value at a place, interpolated as `numpy.interp` does."""
+    last = len(places) - 1
+    if not x < places[last]:
+        return values[last]
+    if x < places[0]:
+        return values[0]
+    low, high = 0, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        if places[middle] <= x:
+            low = middle
+        else:
+            high = middle
+    if places[low] == x:
+        return values[low]
+    slope = (values[high] - values[low]) / (places[high] - places[low])
+    return slope * (x - places[low]) + values[low]
+
+
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
+def intervals(
+    ordered: Floats,
+    orders: Ints,
+    weights: Floats,
+    shares: Floats,
+    starts: Floats,
+    smooth: Floats,
+    beyond: float,
+    places: Floats,
+    widths: Floats,
+    out: Floats,
+) -> None:
+    """The shortest interval, and the tails, of each of several weighted samples.
+
+    Args:
+        ordered: (samples, draws), each in ascending order.
+        orders: (samples, draws): which draw each value is of.
+        weights: (draws,), summing to 1.
+        shares: (samples,): how much of the weight each interval holds.
+        starts: (starts,), ascending: possible starts, as shares of the weight outside it.
+        smooth: (starts, starts), by which widths are multiplied before the least is taken.
+        beyond: Weight beyond which either tail is.
+        places: (draws,), to work in.
+        widths: (2, starts), to work in.
+        out: (samples, 4), filled: the ends of the interval, and where the tails begin.
+    """
+    for k in range(ordered.shape[0]):
+        values, rest, total = ordered[k], 1.0 - shares[k], 0.0
+        for j in range(len(weights)):
+            weight = weights[orders[k, j]]
+            total += weight
+            places[j] = total - weight / 2.0
+        for i in range(len(starts)):
+            below = rest * starts[i]
+            widths[0, i] = _at(below + shares[k], places, values) - _at(below, places, values)
+            widths[1, i] = 0.0
+        product(widths[:1], smooth, widths[1:])
+        best = 0
+        for i in range(len(starts)):
+            if widths[1, i] < widths[1, best]:
+                best = i
+        below = rest * starts[best]
+        out[k, 0] = _at(below, places, values)
+        out[k, 1] = _at(below + shares[k], places, values)
+        out[k, 2] = _at(beyond, places, values)
+        out[k, 3] = _at(1.0 - beyond, places, values)

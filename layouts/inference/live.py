@@ -22,7 +22,7 @@ from animalcat.layouts.inference.counting import EqualRows
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.inference.summary import NodeSummary, summarise
+from animalcat.layouts.inference.summary import NodeSummary, RankedDraws
 from animalcat.layouts.model.growing import Growing
 from animalcat.layouts.model.spec import Layout
 from animalcat.portable import arrays as portable
@@ -114,6 +114,7 @@ class LivePosterior:
         self._groups = Growing(np.int64)
         self._by_group: Floats | None = None
         self._sums: Floats | None = None
+        self._ranked: RankedDraws | None = None
         self._summary: tuple[Floats, list[NodeSummary]] | None = None
         self._columns = Growing(np.float64, self._evaluator.width)
         self._reseeds: list[_Reseed] = []
@@ -459,7 +460,9 @@ class LivePosterior:
         """Every node of the profile, in the layout's order."""
         if self._summary is None or self._summary[0] is not self._weights:
             ess = np.full(len(self.layout.latents), self.ess)
-            nodes = summarise(self.layout, self._theta, self._weights, ess)
+            if self._ranked is None:
+                self._ranked = RankedDraws(self.layout, self._theta)
+            nodes = self._ranked.summarise(self._weights, ess)
             self._summary = self._weights, nodes
         return list(self._summary[1])
 
@@ -525,7 +528,7 @@ class LivePosterior:
 
     def _start(self, z: Floats) -> None:
         self._z = z
-        self._sums = None
+        self._sums = self._ranked = None
         self._theta = _freeze(self._values(z))
         self._weigh(np.zeros(len(z)))
 

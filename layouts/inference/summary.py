@@ -14,6 +14,7 @@ from animalcat.layouts.model.spec import Kind, Layout
 from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
 Side: TypeAlias = Literal["at least", "at most"]
 
 HDI_SHARE: Final = 0.9
@@ -23,6 +24,8 @@ FALLS: Final = 0.1
 which it has clearly fallen off there."""
 _BEYOND: Final = 0.025
 """Probability of the posterior beyond which its tails are, for the evidence at the ends."""
+_MIDDLE: Final = 0.5
+"""Probability of the posterior that its middle holds."""
 _PLACES: Final = np.linspace(0.0, 1.0, 41)
 """Possible starts of a highest-density interval, as shares of the weight outside it."""
 
@@ -39,7 +42,7 @@ def _orthonormal(columns: Floats) -> Floats:
 
 _BASIS: Final = _orthonormal(np.stack([_PLACES**0, _PLACES, _PLACES**2, _PLACES * _PLACES**2], 1))
 _CUBIC: Final = np.einsum("ik,jk->ij", _BASIS, _BASIS)
-"""(41, 41): the least-squares cubic through 41 values, at the same places."""
+"""(41, 41), symmetric: the least-squares cubic through 41 values, at the same places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +94,54 @@ class NodeSummary:
         return cls(**fields)
 
 
-def summarise(layout: Layout, draws: Floats, weights: Floats, ess: Floats) -> list[NodeSummary]:
-    """Summarise weighted draws.
+class RankedDraws:
+    """Draws of all nodes, ranked once, which are summarised with any weights.
 
     Args:
         layout: The layout.
         draws: (draws, latents).
-        weights: (draws,), summing to 1.
-        ess: (latents,).
     """
-    mean = portable.dot(weights, draws)
-    sd = np.sqrt(portable.dot(weights, (draws - mean) ** 2))
-    return [
-        NodeSummary(
-            node.name,
-            node.kind,
-            node.unit,
-            float(mean[i]),
-            float(sd[i]),
-            hdi(draws[:, i], weights),
-            float(ess[i]),
-            evidence_at_ends(node.prior, draws[:, i], weights),
-        )
-        for i, node in enumerate(layout.latents)
-    ]
+
+    def __init__(self, layout: Layout, draws: Floats) -> None:
+        self._layout, self._draws = layout, draws
+        ranked = [
+            one
+            for node, values in zip(layout.latents, draws.T, strict=True)
+            for one in _ranked(values, node.prior)
+        ]
+        self._orders = np.stack([order for order, _ in ranked])
+        self._ordered = np.stack([values for _, values in ranked])
+        self._shares = np.tile([HDI_SHARE, _MIDDLE], len(layout.latents))
+
+    def summarise(self, weights: Floats, ess: Floats) -> list[NodeSummary]:
+        """Summarise the draws with some weights.
+
+        Args:
+            weights: (draws,), summing to 1.
+            ess: (latents,).
+        """
+        mean = portable.dot(weights, self._draws)
+        sd = np.sqrt(portable.dot(weights, (self._draws - mean) ** 2))
+        found = _intervals(self._ordered, self._orders, weights, self._shares).tolist()
+        each = zip(self._layout.latents, mean.tolist(), sd.tolist(), ess.tolist(), strict=True)
+        return [
+            NodeSummary(
+                node.name,
+                node.kind,
+                node.unit,
+                middle,
+                off,
+                tuple(found[2 * i][:2]),
+                number,
+                _at_ends(*found[2 * i + 1]),
+            )
+            for i, (node, middle, off, number) in enumerate(each)
+        ]
+
+
+def summarise(layout: Layout, draws: Floats, weights: Floats, ess: Floats) -> list[NodeSummary]:
+    """Summarise weighted draws, as `RankedDraws.summarise` does."""
+    return RankedDraws(layout, draws).summarise(weights, ess)
 
 
 def evidence_at_ends(prior: Prior, values: Floats, weights: Floats) -> tuple[float, float]:
@@ -135,15 +162,27 @@ def evidence_at_ends(prior: Prior, values: Floats, weights: Floats) -> tuple[flo
     Returns:
         For each end the average evidence there, as a share of that in the middle.
     """
-    shares: Floats = portable.ndtr(prior.to_standard(values))
-    order = np.argsort(shares, kind="stable")
-    places = np.cumsum(weights[order]) - weights[order] / 2.0
-    first, last = np.interp([_BEYOND, 1.0 - _BEYOND], places, shares[order])
-    low, high = hdi(shares, weights, 0.5)
-    middle = 0.5 / max(high - low, 1e-12)
-    tails = (_BEYOND / max(tail, 1e-12) for tail in (first, 1.0 - last))
-    below, above = (min(float(tail / middle), 1.0) for tail in tails)
+    _, (order, shares) = _ranked(values, prior)
+    (found,) = _intervals(shares[np.newaxis], order[np.newaxis], weights, np.array([_MIDDLE]))
+    return _at_ends(*found.tolist())
+
+
+def _at_ends(low: float, high: float, first: float, last: float) -> tuple[float, float]:
+    """The evidence at the ends, by the shortest half and by where the tails begin."""
+    middle = _MIDDLE / max(high - low, 1e-12)
+    below, above = (min(_BEYOND / max(tail, 1e-12) / middle, 1.0) for tail in (first, 1.0 - last))
     return below, above
+
+
+def _ranked(values: Floats, prior: Prior) -> tuple[tuple[Ints, Floats], tuple[Ints, Floats]]:
+    """The order of some values, and them in it; and the same of the prior's share below each."""
+    order = np.argsort(values, kind="stable")
+    ordered, shares = values[order], np.asarray(portable.ndtr(prior.to_standard(values)))
+    ranked = shares[order]
+    if ((np.diff(ranked) > 0.0) == (np.diff(ordered) > 0.0)).all() and (np.diff(ranked) >= 0).all():
+        return (order, ordered), (order, ranked)
+    again = np.argsort(shares, kind="stable")  # rounding has made some of them equal
+    return (order, ordered), (again, shares[again])
 
 
 def hdi(values: Floats, weights: Floats, share: float = HDI_SHARE) -> tuple[float, float]:
@@ -158,14 +197,20 @@ def hdi(values: Floats, weights: Floats, share: float = HDI_SHARE) -> tuple[floa
         weights: (draws,), summing to 1.
         share: Between 0 and 1.
     """
-    order = np.argsort(values, kind="stable")
-    ordered, weight = values[order], weights[order]
-    places = np.cumsum(weight) - weight / 2.0
-    below = (1.0 - share) * _PLACES
-    lows = np.interp(below, places, ordered)
-    highs = np.interp(below + share, places, ordered)
-    best = int(np.argmin(portable.dot(_CUBIC, highs - lows)))
-    return float(lows[best]), float(highs[best])
+    order = np.argsort(values, kind="stable")[np.newaxis]
+    (found,) = _intervals(values[order], order, weights, np.array([share]))
+    return float(found[0]), float(found[1])
+
+
+def _intervals(ordered: Floats, orders: Ints, weights: Floats, shares: Floats) -> Floats:
+    from animalcat.layouts.inference.kernels import intervals  # brings numba
+
+    out, work = np.empty((len(ordered), 4)), np.empty(ordered.shape[1])
+    intervals(
+        np.asarray(ordered, np.float64), orders, np.ascontiguousarray(weights, np.float64), shares,
+        _PLACES, _CUBIC, _BEYOND, work, np.empty((2, len(_PLACES))), out,
+    )  # fmt: skip
+    return out
 
 
 def even_hdi(ordered: Floats, share: float = HDI_SHARE) -> Floats:
