@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,21 +9,12 @@ import typer
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.cli.shared.campaign_file import AgentsRun, read_campaign
-from tests.service.conftest import FILES
+from animalcat.cli.shared.campaign_file import read_campaign
 
 FILE = """agents: [builtin:random, builtin:braitenberg]
 batteries: [navigation]
 budget: 6
 """
-
-
-def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
-    path = tmp_path / "campaign.yaml"
-    path.write_text(FILE + "agents_run: {where: ray, gpus: 0.5}\n")
-    found = read_campaign(path)
-    assert found.layouts == ("",)
-    assert found.agents_run == AgentsRun(where="ray", cpus=1.0, gpus=0.5)
 
 
 @pytest.mark.parametrize(
@@ -88,27 +78,3 @@ def test_an_option_that_would_be_without_effect_is_refused(
     assert ended.exit_code == 2
     assert said in " ".join(ended.output.split())
     assert not data.exists()
-
-
-@pytest.mark.slow
-def test_a_campaign_for_each_layout(tmp_path: Path) -> None:
-    """And the same file again finds all of it played."""
-    path, folder = tmp_path / "campaign.yaml", tmp_path / "arenas"
-    folder.mkdir()
-    for name, content in FILES[:6]:
-        (folder / name).write_bytes(content)
-    path.write_text(
-        f"agents: [builtin:random, builtin:braitenberg]\nbatteries: ['{folder}']\n"
-        "layouts: [aaio, one-capability]\nbudget: 4\ncommon: 2\ncertify: false\n"
-        "fresh: true\n"
-    )
-    command = ["campaign", "run", str(path), "--data", str(tmp_path / "data")]
-    app = build(["campaign"])
-    found = CliRunner().invoke(app, [*command, "--json"])
-    assert found.exit_code == 0, found.output
-    campaigns = json.loads(found.stdout)["campaigns"]
-    layouts = [one["layout"].split("/")[-1].split("@")[0] for one in campaigns]
-    assert layouts == ["aaio", "one-capability"]
-    assert [one["episodes"] for one in campaigns] == [4, 4]
-    again = CliRunner().invoke(app, [*command, "--json"])
-    assert json.loads(again.stdout)["campaigns"] == campaigns

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import checks
-from tests.checks import CHECKS, PASSED, Check, Record, digest, is_due, records, with_record
+from tests.checks import CHECKS, PASSED, Check, Record, digest, is_due, with_record
 
 
 def test_a_check_is_due_when_a_file_of_its_own_has_changed(tmp_path: Path) -> None:
@@ -32,18 +32,6 @@ def test_a_check_is_due_when_a_file_of_its_own_has_changed(tmp_path: Path) -> No
     assert not is_due(check, known, tmp_path)
     (tmp_path / "covered" / "b.py").write_text("2")
     assert is_due(check, known, tmp_path)
-
-
-def test_the_page_keeps_one_row_for_each_check() -> None:
-    page = checks.PAGE.read_text("utf-8")
-    assert set(records(page)) <= {check.name for check in CHECKS}
-    first = Record("2026-01-01", PASSED, "1:00", "0123456789ab")
-    second = dataclasses.replace(first, result="failed", took="2:00")
-    kept = records(page)
-    for name, record in (("new", first), ("other", first), ("new", second)):
-        page = with_record(page, name, record)
-        kept[name] = record
-    assert records(page) == kept
 
 
 def test_a_check_may_be_due_and_may_not_have_failed(

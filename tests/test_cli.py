@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import subprocess
@@ -17,7 +16,6 @@ from rich.progress import Progress
 from rich.table import Table
 from typer.testing import CliRunner
 
-import animalcat
 from animalcat.cli.main import build, nouns
 from animalcat.cli.shared import output
 
@@ -35,18 +33,6 @@ def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Comple
 def test_help_lists_every_command() -> None:
     text = run("--help").stdout
     assert all(name in text for name in nouns())
-
-
-def test_every_noun_has_help() -> None:
-    for name in nouns():
-        done = CliRunner().invoke(build([name]), [name, "--help"])
-        assert done.exit_code == 0, f"{name}: {done.output}"
-
-
-def test_the_version_and_short_help() -> None:
-    assert run("--version").stdout == f"animalcat {animalcat.__version__}\n"
-    assert run("-h").stdout == run("--help").stdout
-    assert run("battery", "build", "-h").stdout == run("battery", "build", "--help").stdout
 
 
 def line_so_far(shell: str, words: str) -> dict[str, str]:
@@ -78,13 +64,6 @@ def test_a_shell_completes_nouns_verbs_and_options(shell: str) -> None:
     assert completed("animalcat session re") == ["resume"]
     assert completed("animalcat session run --max-e") == ["--max-episodes"]
     assert completed("animalcat layout fit --pass") == ["--pass-marks"]
-
-
-def test_words_of_a_completion_count_only_where_one_is_asked_for() -> None:
-    left = {"COMP_WORDS": "animalcat session", "_TYPER_COMPLETE_ARGS": "animalcat session"}
-    done = run("battery", "build", "-h", env=left)
-    assert done.returncode == 0
-    assert "NAME_OR_FILE" in done.stdout
 
 
 def test_help_says_what_everything_stands_for() -> None:
@@ -160,17 +139,6 @@ def test_a_list_imports_nothing_that_fits_or_simulates(noun: str, tmp_path: Path
         assert "animalcat.cli.main" in imported
         heavy = {"pymc", "pytensor", "pandas", "matplotlib", "scipy.stats", "numba", "sapien"}
         assert not heavy & imported
-
-
-def test_unknown_command_is_an_error() -> None:
-    assert run("sesion").returncode == 2
-
-
-def test_doctor_lists_what_it_looked_for() -> None:
-    done = run("doctor", "--json")
-    findings = {f["item"]: f["status"] for f in json.loads(done.stdout)}
-    assert findings["grpcio"] == "ok"
-    assert done.returncode == (3 if "missing" in findings.values() else 0)
 
 
 def test_names_are_no_markup(tmp_path: Path) -> None:

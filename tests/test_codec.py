@@ -493,14 +493,6 @@ def test_what_is_left_out_has_the_default_of_the_domain(changes: dict[str, Any])
     assert asked_spec(message) == SessionSpec("a", "b")
 
 
-def test_a_camera_alone_has_its_defaults() -> None:
-    camera = types_pb2.ObservationSpec(camera=types_pb2.CameraSpec())
-    message = sessions_pb2.SessionSpec(
-        agent="a", battery=names.battery_name("b"), observation_spec=camera
-    )
-    assert asked_spec(message).observation_spec == ObservationSpec(camera=CameraSpec(), rays=None)
-
-
 FULL = SessionSpec(
     "a",
     "b",
@@ -591,12 +583,6 @@ def test_a_word_of_a_newer_server_is_none_and_of_a_newer_client_refused() -> Non
     assert not session.over
     with pytest.raises(codec.WireError, match=r"policy\.name: 99 is unknown.*it knows variance"):
         decode(SessionSpec, message.spec, strict=True)
-
-
-def test_what_fails_within_is_told_with_its_place() -> None:
-    message = types_pb2.ObservationSpec(camera=types_pb2.CameraSpec(resolution=3))
-    with pytest.raises(codec.WireError, match=r"^camera: resolution 3 is out of range; give 4 to"):
-        decode(ObservationSpec, message, strict=True)
 
 
 def test_single_places_are_set_and_the_others_left_open() -> None:

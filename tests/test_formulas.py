@@ -6,7 +6,7 @@ import pytest
 
 from animalcat.arena_configs.families.scope import Formula, Place, Value
 from animalcat.arena_configs.model import ArenaError
-from animalcat.text.formulas import FormulaError, names, parse_formula
+from animalcat.text.formulas import FormulaError, parse_formula
 
 SCOPE = {"a": 3.0, "b": 0.5, "kind": "ramp", "ramp": "ramp", "wall": "wall"}
 
@@ -47,16 +47,6 @@ def test_values(formula: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     "formula",
-    ["a < b", "a if b else 2", "sin(a)", "a % 2", "a // 2", "'word'", "not a", "pick(a, 1, 2)"],
-)
-def test_layouts_do_not_decide(formula: str) -> None:
-    parse_formula(formula, deciding=True)
-    with pytest.raises(FormulaError, match="may hold numbers, names of nodes"):
-        parse_formula(formula)
-
-
-@pytest.mark.parametrize(
-    "formula",
     [
         "a.b",
         "[a]",
@@ -88,15 +78,6 @@ def test_nothing_else_is_a_formula(formula: str) -> None:
 def test_formulas_without_a_value(formula: str, message: str) -> None:
     with pytest.raises(ArenaError, match=message):
         value_of(formula)
-
-
-def test_names_are_those_that_it_depends_on() -> None:
-    assert names(parse_formula("a + (b if kind == wall else a)", deciding=True)) == (
-        "a",
-        "kind",
-        "wall",
-        "b",
-    )
 
 
 def test_chains_within_chains_are_read_once() -> None:

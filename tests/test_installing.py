@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-import animalcat
 from animalcat.extending.installing import command, install
-
-ROOT = Path(animalcat.__file__).resolve().parent.parent
 
 
 def test_the_command_names_what_this_was_installed_from() -> None:
@@ -47,13 +44,3 @@ def test_the_command_names_what_this_was_installed_from() -> None:
 )
 def test_every_way_to_install_has_its_command(origin: dict[str, Any], words: str) -> None:
     assert command(origin, ("server",), "0.1.0") == words
-
-
-def test_one_place_words_how_to_install() -> None:
-    places = [
-        ROOT / name
-        for name in ("animalcat", "service", "envs", "layouts", "arena_configs", "doors")
-    ]
-    for path in (one for place in places for one in place.rglob("*.py")):
-        if path.name != "installing.py":
-            assert "animalcat[" not in path.read_text(), path

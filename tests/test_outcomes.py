@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from animalcat import outcomes
 from animalcat.cli.main import build
 from animalcat.layouts.fitting.evidence import evidence_of
-from animalcat.machine.files import write_whole
 from animalcat.outcomes import (
     COLUMNS,
     OutcomesError,
@@ -24,7 +21,6 @@ from animalcat.outcomes import (
     read_outcomes,
     write_outcomes,
 )
-from tests.disk import full_disk
 
 UNITS = {"rewardDistance": "m", "rewardBehind": "1", "steps": ""}
 ODD = 'a,"b"\r\n=1+1;\u00fc\u2028\U0001f400 [m]'
@@ -71,19 +67,6 @@ def test_what_is_written_is_read_again(form: Any, frame: pd.DataFrame, tmp_path:
     pd.testing.assert_frame_equal(read_outcomes(path), frame)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_a_long_table_is_written_some_rows_at_a_time(
-    form: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = [row(0, agent=ODD), row(1, outcome="void", **{"return": None}), row(2, features={})]
-    monkeypatch.setattr(outcomes, "_ROWS", 2)
-    for some in (rows, []):
-        file = io.BytesIO()
-        outcomes.write_rows(iter(some), UNITS, file, form)
-        read = read_outcomes(file.getvalue(), form)
-        pd.testing.assert_frame_equal(read, outcomes_frame(some, UNITS))
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -101,16 +84,6 @@ def test_a_long_table_is_written_some_rows_at_a_time(
 def test_what_is_no_table_of_outcomes_is_refused(content: bytes, words: str) -> None:
     with pytest.raises(OutcomesError, match=words):
         read_outcomes(content)
-
-
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "outcomes.csv"
-    path.write_text("before")
-    with full_disk(100), pytest.raises(OSError, match="File too large") as found:
-        write_whole(path, bytes(10_000))
-    assert found.value.filename == str(path)
-    assert path.read_text() == "before"
-    assert [p.name for p in tmp_path.iterdir()] == ["outcomes.csv"]
 
 
 def test_tables_are_imported_and_exported_again(tmp_path: Path) -> None:
@@ -135,13 +108,6 @@ def test_tables_are_imported_and_exported_again(tmp_path: Path) -> None:
     assert "line 2, column 'outcome': 'won'" in bad.stderr
 
 
-@pytest.mark.parametrize("steps", ["9" * 25, "-1e30"])
-def test_a_count_that_no_column_holds_is_named(steps: str) -> None:
-    text = f"instance,outcome,steps\na,success,{steps}\n"
-    with pytest.raises(OutcomesError, match=r"line 2, column 'steps': .* too large"):
-        read_outcomes(text.encode(), "csv")
-
-
 @pytest.mark.parametrize(
     ("column", "cell", "words"),
     [
@@ -162,22 +128,6 @@ def test_what_cannot_be_is_refused_with_its_place(column: str, cell: str, words:
     frame = pd.DataFrame({"instance": ["a"], "outcome": ["success"], column: [float(cell)]})
     with pytest.raises(OutcomesError, match=r"^row 2 \(the header is row 1\), "):
         check_outcomes(frame)
-
-
-@pytest.mark.parametrize(
-    ("column", "cell"),
-    [
-        ("peers_propensity", "1.0000000000000002"),
-        ("wayBearing [deg]", "-30"),
-        ("leastReturn", "-4"),
-        ("noise [dB]", "-4"),
-        ("wayLength [s]", "-4"),
-        ("return", "-1"),
-    ],
-)
-def test_what_can_be_is_taken(column: str, cell: str) -> None:
-    text = f"instance,outcome,{column}\na,success,{cell}\n"
-    assert read_outcomes(text.encode(), "csv")[column].tolist() == [float(cell)]
 
 
 def evidence(rows: list[dict[str, Any]]) -> tuple[list[str], list[float], tuple[str, ...]]:
@@ -212,13 +162,3 @@ def test_a_session_that_is_pasted_twice_counts_once_and_keeps_its_weights() -> N
     assert [note.split(" ")[0] for note in notes] == ["3", "1"]
     late = [played(0, "a", outcome="failure", cause="late by 3 s"), played(1, "b")]
     assert "1 failure did not come from the arena" in evidence(late)[2][0]
-
-
-def test_one_arena_under_two_names_is_one_item() -> None:
-    rows = [
-        {**played(k, f"name {k}"), "arena": "ab", "session": f"sessions/{k}"} for k in range(30)
-    ]
-    _, weights, _ = evidence(rows)
-    assert sum(weights) < 10.0
-    other = [{**one, "arena_seed": str(k)} for k, one in enumerate(rows)]
-    assert sum(evidence(other)[1]) == 30.0

@@ -9,15 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pytest
 from nbclient import NotebookClient
 from PIL import Image
 
 from animalcat import plots
-from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.spec import Layout
-from animalcat.plots import posterior
 from animalcat.plots.results import Results, read_results
 
 # Typed as they are used: neither says its types, and ours of matplotlib are of what we draw with.
@@ -60,17 +56,6 @@ def test_a_picture_is_drawn_on_given_axes(kind: str, results: list[Results]) -> 
         plt.close(figure)
 
 
-def test_one_node_takes_one_axis_and_labels_are_not_lost(results: list[Results]) -> None:
-    """Of a profile that is not to be trusted that is said on another's figure too."""
-    unsure = results[0]._replace(profile={**results[0].profile, "labels": ["not certified: why"]})
-    figure, ax = plt.subplots()
-    try:
-        assert plots.densities(unsure, ["navigationAbility"], ax=ax) is figure
-        assert "not certified" in " ".join(text.get_text() for text in ax.texts)
-    finally:
-        plt.close(figure)
-
-
 def test_whatever_is_known_of_an_agent_is_drawn_alike(results: list[Results]) -> None:
     """Results, their fit and their profile, in the units of readers, and pyplot knows of none."""
     before = plt.get_fignums()
@@ -82,21 +67,6 @@ def test_whatever_is_known_of_an_agent_is_drawn_alike(results: list[Results]) ->
     assert any(" m\n" in text for text in said)
     assert not any("lg(" in text for text in said)
     assert plt.get_fignums() == before
-
-
-def test_a_long_session_is_drawn_by_some_of_its_episodes(
-    results: list[Results], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fitted = results[0].fitted
-    assert fitted.data is not None
-    count = len(fitted.data.features)
-    whole = posterior.course_of(fitted)
-    assert whole.after.tolist() == list(range(count + 1))
-    monkeypatch.setattr(posterior, "MOST_STEPS", 10)
-    some = posterior.course_of(fitted)
-    assert some.after.tolist() == np.linspace(0, count, 11).astype(int).tolist()
-    spread = np.array([node.sd for node in fitted.nodes])
-    assert (np.abs(some.mean[-1] - whole.mean[-1]) < spread).all()
 
 
 def test_a_picture_shows_as_the_last_line_of_a_cell(tmp_path: Path) -> None:
@@ -124,13 +94,3 @@ def test_a_picture_shows_as_the_last_line_of_a_cell(tmp_path: Path) -> None:
     (output,) = results
     assert "not known yet (0 to over 25 m)" in output["data"]["text/html"]
     assert output["data"]["text/plain"].startswith("builtin:forward on navigation: ")
-
-
-def test_a_layout_alone_is_drawn() -> None:
-    layout: Layout = load_layout("aaio")
-    figure: Any = plots.graph(layout)
-    shown: Any = layout
-    words = {text.get_text() for text in figure.axes[0].texts}
-    assert {node.name for node in layout.derived if len(node.name) < 18} <= words
-    assert shown._repr_html_() == shown._repr_html_()
-    assert "rewardDistance" in shown._repr_html_()

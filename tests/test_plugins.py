@@ -12,7 +12,6 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import animalcat
@@ -22,9 +21,6 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec
 from animalcat.extending import plugins
 from animalcat.extending.plugins import Plugin, PluginError, PluginNotAllowedError
-from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.service.host.private import server_for
 
@@ -114,12 +110,6 @@ def test_each_kind_is_found_and_loaded_by_its_name(site: Path) -> None:
     environment.close()
 
 
-def test_the_page_keeps_to_twenty_lines_or_so() -> None:
-    lines = {name: len(text.strip().splitlines()) for name, text in BLOCK.findall(PAGE)}
-    assert len(lines) == 1 + len(KINDS)
-    assert max(lines.values()) <= 24
-
-
 def test_a_digest_is_of_the_files_however_they_are_installed(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,63 +190,6 @@ def test_a_server_loads_nothing_that_its_operator_did_not_allow(site: Path) -> N
     assert plugins.allowed("layout") == ("reach",)
     second.__exit__(None, None, None)
     plugins.load("export", "lines")
-
-
-def test_what_was_loaded_is_not_taken_for_what_is_installed_now(site: Path) -> None:
-    load_layout("reach")
-    path = site / "animalcat_example" / "layout.py"
-    path.write_text(path.read_text().replace("high: 60", "high: 50"))
-    with pytest.raises(ValueError, match="start this process again"):
-        load_layout("reach")
-
-
-POLICY = """
-import numpy as np
-from animalcat.layouts.adaptive.selectors import Branch
-
-class Fails:
-    def branches(self, context, allowed):
-        return [1][1]
-
-class Half:
-    def branches(self, context, allowed):
-        return (Branch(1.0, "half", np.full(len(allowed), 0.5)),)
-
-class Barred:
-    def branches(self, context, allowed):
-        return (Branch(1.0, "barred", np.arange(len(allowed)) == allowed.argmin()),)
-
-class Nothing:
-    pass
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("Fails", "fails: IndexError"),
-        ("Half", "the probabilities of the branch 'half' sum to"),
-        ("Barred", "has a probability above 0 and may not be played now"),
-        ("Nothing", "has no method `branches"),
-    ],
-)
-def test_a_policy_that_chooses_wrongly_is_named(site: Path, name: str, words: str) -> None:
-    points = "[animalcat.policies]\n" + "".join(
-        f"{one} = another:{one}\n" for one in ("Fails", "Half", "Barred", "Nothing")
-    )
-    pretended(site, "another-package", points, another=POLICY)
-    demands = np.arange(1.0, 5.0).reshape(-1, 1)
-    bank = Bank(load_layout("one-capability"), demands, ["p"] * 4)
-    policy = Policy("plugin", plugin=name, random_share=0.0)
-
-    def choose() -> None:
-        learner = Learner(bank, policy, StoppingRule(4))
-        learner.ask([bank.names[1]])
-
-    with pytest.raises(PluginError if name != "Nothing" else ValueError) as refused:
-        choose()
-    assert f"the policy '{name}', a plugin" in str(refused.value)
-    assert re.search(words, str(refused.value))
 
 
 @pytest.fixture(scope="module")

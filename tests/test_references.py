@@ -41,14 +41,6 @@ def test_a_file_says_what_was_measured_and_how(agent: str, battery: str) -> None
     )
 
 
-def test_every_agent_is_on_the_page_and_no_file_is_unknown() -> None:
-    text = PAGE.read_text()
-    for name, reference in REFERENCES.items():
-        assert f"| `{name}` | {reference.about} |" in text
-        assert batteries(name), name
-    assert {path.name.partition("@")[0] for path in FOLDER.glob("*.nc.gz")} == {*REFERENCES}
-
-
 def test_references_are_compared_with_one_another_and_files(tmp_path: Path) -> None:
     mine = tmp_path / "mine.nc"
     mine.write_bytes(reference_content("reference:random", "navigation"))

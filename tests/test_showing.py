@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from animalcat.text.showing import MOST, figure_html, stacked_html, table_html, table_text
+from animalcat.text.showing import figure_html, stacked_html, table_html
 
 COLUMNS = ("node", "estimate", "episodes")
 ROWS = [("<b>navigation</b>", "3.2 m", 3), ("vision & more", None, 12)]
@@ -47,19 +47,3 @@ def test_styles_do_not_leak_and_are_the_same_each_time() -> None:
         selectors = re.findall(r"([^{}]+)\{", style)
         assert selectors
         assert all(name in part for selector in selectors for part in selector.split(","))
-
-
-def test_a_long_table_says_how_much_it_leaves_out() -> None:
-    rows = [(f"row {k}", k) for k in range(MOST + 7)]
-    for shown in (table_html(("name", "k"), rows), table_text(("name", "k"), rows)):
-        assert "and 7 more" in shown
-        assert f"row {MOST}" not in shown
-
-
-def test_numbers_stand_at_the_right() -> None:
-    assert table_text(COLUMNS, ROWS, "two nodes").splitlines() == [
-        "two nodes",
-        "node               estimate  episodes",
-        "<b>navigation</b>  3.2 m            3",
-        "vision & more                      12",
-    ]

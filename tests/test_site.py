@@ -38,13 +38,6 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     assert there == {name for name in pages() if not name.startswith("examples/")}
 
 
-def test_notebooks_of_the_laboratory_are_dated() -> None:
-    dated = re.compile(r"# .*\n\n\*Laboratory notebook, [\w ]* 20\d\d\. It is not kept up")
-    notebooks = {file for file in (DOCS / "research").glob("*.md") if file.name != "index.md"}
-    assert len(notebooks) > 5
-    assert [file.name for file in notebooks if not dated.match(file.read_text("utf-8"))] == []
-
-
 def test_which_test_answers_which_question_is_two_clicks_away() -> None:
     front = (DOCS / "index.md").read_text("utf-8")
     assert "](which-test.md)" in front
@@ -85,14 +78,6 @@ def test_definitions_of_the_wire_are_read_with_their_comments() -> None:
     assert list(generated.definitions(text)) == [
         ("message", "A", "One.", [("c", "int32 = 1", "Three.")])
     ]
-
-
-def test_what_is_not_on_the_site_is_named_by_its_path() -> None:
-    text = "[x](../docker/README.md#a) [y](agents.md) [z](examples) [w](https://a.b)"
-    assert outside.named(text, DOCS / "page.md", DOCS) == (
-        "x (`docker/README.md` in the repository) [y](agents.md) "
-        "z (`docs/examples` in the repository) [w](https://a.b)"
-    )
 
 
 def test_language_models_are_told_of_every_page_for_users() -> None:

@@ -36,8 +36,3 @@ def test_what_has_grown_is_refused_and_what_fell_is_written_down() -> None:
 @pytest.mark.parametrize("name", ["told", "_found", "left_out", "as_predicted", "not_told_apart"])
 def test_a_bare_participle_is_seen(name: str) -> None:
     assert is_bare(name)
-
-
-@pytest.mark.parametrize("name", ["need", "is_told", "check_found", "files_left", "reseed", "read"])
-def test_a_verb_or_a_noun_makes_a_name_of_it(name: str) -> None:
-    assert not is_bare(name)

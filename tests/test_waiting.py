@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import animalcat
-from animalcat.cli.shared.output import long_wait, status
-from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.output import long_wait
 from animalcat.machine.compiling import (
     LAYOUTS,
     ONCE,
@@ -57,12 +56,3 @@ def test_a_long_wait_is_said_once_in_a_pipe(capsys: pytest.CaptureFixture[str]) 
         for timer in [one for one in threading.enumerate() if isinstance(one, threading.Timer)]:
             timer.join()
     assert capsys.readouterr().err == "compiling ...\nfitting ...\n"
-
-
-def test_a_short_wait_is_not_said(capsys: pytest.CaptureFixture[str]) -> None:
-    with status("starting") as change:
-        change("reading")
-    with progress("building") as tell:
-        tell("building", 1, 2)
-    assert capsys.readouterr().err == ""
-    assert not [one for one in threading.enumerate() if isinstance(one, threading.Timer)]

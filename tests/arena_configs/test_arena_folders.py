@@ -11,7 +11,6 @@ from animalcat.arenas.arena_files import find_arena_files, is_yaml
 from animalcat.service.batteries.battery import ArenaFile, import_files, read_files
 from animalcat.service.batteries.feature_table import read_table
 from animalcat.service.batteries.naming import parse_pattern
-from animalcat.service.batteries.spool import Spool
 from tests.command_line import call
 
 GOOD = """!ArenaConfig
@@ -95,24 +94,6 @@ def test_an_import_names_every_bad_file(tmp_path: Path) -> None:
         )
 
 
-def test_an_import_of_very_many_bad_files_keeps_within_a_message(tmp_path: Path) -> None:
-    files = [ArenaFile(f"{number:03}.yml", GLUED) for number in range(300)]
-    with pytest.raises(ArenaError, match=r"^300 of 300 files") as caught:
-        import_files(files, 0, tmp_path)
-    assert len(str(caught.value)) < 3000
-    assert "more (`animalcat arena check` says why): '" in str(caught.value)
-
-
-def test_bytes_that_are_no_text_outlast_the_spool(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
-    try:
-        spool.add(ArenaFile("a.yml", "# caf\udce9\n"))
-        with pytest.raises(ArenaError, match=r"a\.yml:1: column 6: the byte 0xe9"):
-            import_files(spool, 0, tmp_path, in_order=True)
-    finally:
-        spool.close()
-
-
 def test_features_say_what_could_not_be_measured(tmp_path: Path) -> None:
     for name, text in {"a": GOOD, "b": GLUED, "c": FAR, "d": "["}.items():
         (tmp_path / f"{name}.yml").write_text(text)
@@ -125,12 +106,3 @@ def test_features_say_what_could_not_be_measured(tmp_path: Path) -> None:
         assert "d.yml:1: " in told
     assert "4 rows, 1 of them measured" in run("features", tmp_path, "-o", tmp_path / "x.csv")[2]
     assert text
-
-
-def test_a_check_for_a_build_refuses_what_builds_refuse(tmp_path: Path) -> None:
-    (tmp_path / "a.yml").write_text(f"{GOOD}      colors: [!Vector3 {{x: 9, y: 9, z: 9}}]\n")
-    code, text, _ = run("check", tmp_path)
-    assert (code, "old-color" in text, "1 warning" in text) == (0, True, True)
-    for build in ("4.x", "3.1.3"):
-        code, text, _ = run("check", tmp_path, "--build", build)
-        assert (code, "1 error" in text) == (1, True)

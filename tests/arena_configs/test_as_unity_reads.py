@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from animalcat.arena_configs.loader import LoadedConfig, load_config, load_text
-from animalcat.arena_configs.model import ArenaError, Problem, Vector3
+from animalcat.arena_configs.model import ArenaError, Problem
 from animalcat.text.marked_yaml import MAX_REPEATED
 
 HEAD = "!ArenaConfig\narenas:\n  0: !Arena\n"
@@ -87,11 +87,6 @@ def test_what_is_no_yaml_is_blamed_on_its_line(text: str, line: int, says: str) 
     assert says in problem.message
 
 
-def test_tabs_that_are_no_indent_are_left_alone() -> None:
-    text = "!ArenaConfig\narenas:\t\n  0:\t!Arena\n    t:\t5\t# five\n"
-    assert read(text)[0].config.first.time_limit == 5
-
-
 @pytest.mark.parametrize(
     ("content", "line", "says"),
     [
@@ -121,23 +116,6 @@ def test_colours_of_clients_of_2_x() -> None:
         load_text(text, "f.yml", by_build=True)
 
 
-def test_a_value_that_is_left_empty_is_zero() -> None:
-    """Also where what is not there at all has another value."""
-    text = item("rotations:", "-", "- 5", "sizes: [~]", "spawnProbability:", "zoneVisibility:")
-    loaded, codes = read(text)
-    [thing] = loaded.config.first.items
-    assert (thing.rotations, thing.sizes) == ((0.0, 5.0), (Vector3(),))
-    assert (thing.spawn_probability, thing.zone_visibility) == (0.0, False)
-    assert codes.count("empty-field") == 4
-    assert read(f"{HEAD}    t: 5\n    t:\n")[0].config.first.time_limit == 0
-
-
-def test_numbers_of_arenas_are_octal_too() -> None:
-    loaded, codes = read("!ArenaConfig\narenas:\n  010: !Arena {t: 0250}\n  8: !Arena {t: 2:30}\n")
-    assert {n: one.time_limit for n, one in loaded.config.arenas.items()} == {8: 150}
-    assert codes == ["odd-number", "duplicate-key", "odd-number"]
-
-
 def test_what_is_written_is_not_limited_but_what_aliases_repeat_is() -> None:
     wall = f"    - !Item\n      name: Wall\n      rotations: [{'0, ' * 6000}]\n"
     text = "!ArenaConfig\narenas:\n" + "".join(
@@ -148,8 +126,3 @@ def test_what_is_written_is_not_limited_but_what_aliases_repeat_is() -> None:
     anchored = wall.replace("!Item\n", "&wall !Item\n", 1)
     [problem] = refused(f"{HEAD}    items:\n{anchored}" + "    - *wall\n" * 9)
     assert "aliases (*wall) repeat more than" in problem.message
-
-
-def test_a_file_full_of_errors_is_not_read_to_its_end() -> None:
-    problems = refused(item(f"rotations: [{'x, ' * 5000}]"))
-    assert 1000 <= len(problems) < 1100

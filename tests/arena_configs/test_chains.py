@@ -13,7 +13,7 @@ from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import Placement, fix, place
-from animalcat.arena_configs.returns import max_return, min_return
+from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import (
     ArenaSequence,
     episode_arenas,
@@ -106,17 +106,6 @@ def test_fixing_keeps_what_an_arena_merges_with_and_leaves_nothing_to_chance() -
     assert merged(load_text(to_yaml(made), "chain").config) == made
 
 
-def test_returns_of_a_chain_are_bounded_by_all_its_arenas() -> None:
-    goal, bad = item("GoodGoal", 20, 12), item("BadGoal", 20, 12, 2.0)
-    one, dull, lost = placed(arena(goal), arena(bad), arena())
-    assert max_return(one, one) == pytest.approx(2 * max_return(one))
-    assert min_return(one, one) == -1.0
-    assert max_return(one, lost) == max_return(one)  # there is nothing, and time may be short
-    assert max_return(lost, one) == max_return(lost)  # nobody gets on
-    assert max_return(dull, one) == pytest.approx(max_return(one) - 2.0, abs=0.01)
-    assert min_return(one, dull) == min_return(dull)
-
-
 def test_demands_add_up_as_each_of_them_says() -> None:
     near, far = (dict.fromkeys(FEATURES, value) for value in (1.0, 3.0))
     parts = [MeasuredFeatures(values, {}) for values in (far, near)]
@@ -141,18 +130,6 @@ def test_demands_add_up_as_each_of_them_says() -> None:
         place(arena().model_copy(update={"blackouts": (5, 9)}), np.random.default_rng(0)),
     ]
     assert "blackouts" in chain_features(parts, dark).missing["timeUnderOcc"]
-
-
-def test_the_pass_mark_is_held_against_the_whole_chain() -> None:
-    def problems(*marks: float) -> list[tuple[str, str]]:
-        whole = chain(*marks)
-        assert isinstance(whole, ArenaSequence)
-        found = check_config(whole.config(), np.random.default_rng(0))
-        return [(one.code, one.field) for one in found]
-
-    assert problems(0.0, 1.5) == []
-    assert problems(0.0, 2.5) == [("unreachable-pass-mark", "arenas[1].passMark")]
-    assert problems(2.5, 0.0) == [("unreachable-pass-mark", "arenas[1].passMark")]
 
 
 def test_a_chain_is_mirrored_as_a_whole_and_each_arena_is_turned() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -219,52 +218,6 @@ def test_one_measurement_gives_one_answer_everywhere(tmp_path: Path, goal: str) 
     assert ("at rest" in (tmp_path / "map.svg").read_text()) == (goal != "GrowGoal")
 
 
-def test_arenas_that_merge_are_shown_as_they_are_measured(tmp_path: Path) -> None:
-    one = RANDOM[RANDOM.index("  0: !Arena") :]
-    merging = one.replace("pass_mark: 0", "pass_mark: 0\n    mergeNextArena: true")
-    text = RANDOM.replace(one, merging) + one.replace("0: !Arena", "1: !Arena")
-    (tmp_path / "two.yml").write_text(text)
-    [row] = checked("arena_features", run("features", tmp_path, "--json", "--seed", 5))
-    field = "items[1].positions[0].x"
-    for number, name in ((0, field), (1, f"arenas[1].{field}")):
-        said = run("show", tmp_path / "two.yml", "--arena", number, "--json", "--seed", 5)
-        shown = json.loads(said[said.index("{") :])
-        assert shown["drawn"] == {field: row["drawn"][name]}
-
-
-def test_features_as_csv(tmp_path: Path) -> None:
-    (tmp_path / "a.yml").write_text(GOOD)
-    table = tmp_path / "table.csv"
-    run("features", tmp_path / "a.yml", "-o", table)
-    with table.open(newline="") as file:
-        (row,) = csv.DictReader(file)
-    assert (row["instance"], row["rewardSize [m]"], row["XPos"]) == ("a", "1.0", "0.0")
-    assert float(row["rewardDistance [m]"]) == pytest.approx(20.0)
-
-
-def test_features_that_do_not_exist(tmp_path: Path) -> None:
-    (tmp_path / "bare.yml").write_text(BARE)
-    (tmp_path / "broken.yml").write_text("[")
-    rows = checked("arena_features", run("features", tmp_path, "--json", code=1))
-    assert rows[0]["features"]["rewards"] == 0.0
-    assert rows[0]["missing"]["rewardDistance"] == "no reward"
-    assert rows[1]["features"] is None
-    assert "not-yaml" in rows[1]["error"]
-
-
-def test_features_of_one_arena_say_why_they_are_missing(tmp_path: Path) -> None:
-    (tmp_path / "bare.yml").write_text(BARE)
-    lines = run("features", tmp_path / "bare.yml").splitlines()
-    [row] = [line for line in lines if "wayLength" in line]
-    assert "no reward" in row
-    table = tmp_path / "table.csv"
-    run("features", tmp_path / "bare.yml", "--out", table)
-    with table.open(newline="") as file:
-        (read,) = csv.DictReader(file)
-    assert read["wayLength [m]"] == ""
-    assert "wayLength: no reward; " in read["missing"]
-
-
 def test_features_explained(tmp_path: Path) -> None:
     path = tmp_path / "a.yml"
     wall = """    - !Item
@@ -288,47 +241,6 @@ def test_features_explained(tmp_path: Path) -> None:
         assert part in text
     (tmp_path / "bare.yml").write_text(BARE)
     assert "There is no reward." in run("features", tmp_path / "bare.yml", "--explain")
-
-
-def test_what_was_measured_is_kept(tmp_path: Path, cache: KeptTexts) -> None:
-    path, table = tmp_path / "a.yml", tmp_path / "table.csv"
-    path.write_text(GOOD)
-    first = run("features", path, "--json")
-    [key] = cache.keys()
-    cache.keep(key, (cache.find(key) or "").replace('"rewards": 1.0', '"rewards": 7.0'))
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "a.yml").write_text(GOOD)  # the same under the same name elsewhere
-    [row] = json.loads(run("features", tmp_path / "other", "--json"))
-    assert (row["features"]["rewards"], row["instance"]) == (7.0, "a")
-    assert row["file"] == str(tmp_path / "other" / "a.yml")
-    assert run("features", path, "--json", "--no-cache") == first
-    run("features", path, "--seed", 1, "-o", table)  # what is drawn may differ
-    assert len(cache.keys()) == 2
-    cache.keep(key, "[")
-    assert run("features", path, "--json") == first
-
-
-def test_features_by_several_processes(tmp_path: Path) -> None:
-    for number in range(18):
-        (tmp_path / f"{number:02}.yml").write_text(GOOD.replace("z: 25", f"z: {number + 15}"))
-    (tmp_path / "18.yml").write_text("[")
-    words = ["features", str(tmp_path), "--json", "--processes", "2"]
-    result = call("arena", *words)  # on a slow machine standard error says how far it is
-    assert result.exit_code == 1
-    rows = json.loads(result.stdout)
-    assert [row["instance"] for row in rows] == [f"{number:02}" for number in range(19)]
-    distances = [row["features"]["wayLength"] for row in rows[:18]]
-    assert distances == pytest.approx([number + 10 for number in range(18)])
-    assert rows[18]["features"] is None
-    assert "not-yaml" in rows[18]["error"]
-
-
-def test_show_features_on_the_map(tmp_path: Path) -> None:
-    path, picture = tmp_path / "a.yml", tmp_path / "map.svg"
-    path.write_text(GOOD)
-    run("show", path, "--features", "-o", picture)
-    assert "<!-- 20.0 m, 1.2 s -->" in picture.read_text()
-    assert "say where it goes" in run("show", path, "--features", code=2)
 
 
 def test_show(tmp_path: Path) -> None:
@@ -371,25 +283,6 @@ def test_show_what_the_agent_sees(tmp_path: Path) -> None:
     assert sky[2] > sky[0]  # blue
     assert floor[2] < floor[0]  # brown
     assert "say where it goes" in run("show", path, "--first-person", code=2)
-
-
-def test_show_says_what_is_wrong(tmp_path: Path) -> None:
-    path = tmp_path / "a.yml"
-    path.write_text(GOOD)
-    assert "no arena 7" in run("show", path, "--arena", 7, code=2)
-    assert "cannot write" in run("show", path, "-o", tmp_path / "map.doc", code=2)
-    assert "no such file" in run("show", tmp_path / "b.yml", code=2)
-    path.write_text("!ArenaConfig\narenas: {0: !Arena {t: soon}}\n")
-    assert "a.yml:2: arenas[0].t: expected a whole number" in run("show", path, code=2)
-
-
-def test_names_that_hold_brackets(tmp_path: Path) -> None:
-    file = tmp_path / "a[" / "b] :fire:.yaml"
-    file.parent.mkdir()
-    file.write_text(GOOD.replace("GoodGoal", "NoSuch[/b]"))
-    assert "a[/b] :fire:.yaml" in run("check", tmp_path, code=1)
-    assert "a[/b] :fire:.yaml" in run("show", file)
-    assert "not spawned: NoSuch[/b]:" in run("show", file)
 
 
 def test_chance_is_drawn_as_unity_draws_it(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from animalcat.arena_configs.families.library import FAMILIES
-from animalcat.arena_configs.loader import load_config, load_text
+from animalcat.arena_configs.loader import load_config
 from tests.command_line import call
 
 SCREEN = Path(__file__).parents[2] / "docs" / "examples" / "screen.yaml"
@@ -52,14 +52,6 @@ def test_a_family_is_shown_with_its_parameters() -> None:
     assert "uniform in the logarithm" in run("families", "navigation")
     assert "screen" in run("families", SCREEN)
     assert "there are: a-not-b, aperture" in run("families", "cup", code=2)
-
-
-def test_one_arena_is_printed() -> None:
-    text = run("make", "detour", "--seed", 3)
-    loaded = load_text(text, "printed", strict=True)
-    assert {item.name for item in loaded.config.arenas[0].items} >= {"Agent", "GoodGoal"}
-    assert run("make", "detour", "--seed", 3) == text
-    assert run("make", "detour", "--seed", 4) != text
 
 
 def test_arenas_and_controls_are_written(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.draws import UnityDraws, UnityRandom, draws_by_name
+from animalcat.arena_configs.draws import UnityDraws, UnityRandom
 
 
 @pytest.mark.parametrize(("seed", "heading"), [(2023, 160.0709), (0, 149.7097)])
@@ -29,26 +29,8 @@ def test_numbers_are_of_single_precision_and_within_their_range() -> None:
     assert {random.integers(3) for _ in range(50)} == {0, 1, 2}
 
 
-def test_a_whole_number_and_a_float_take_one_draw_each() -> None:
-    one, other = UnityRandom(9), UnityRandom(9)
-    one.uniform(0.0, 1.0)
-    other.integers(7)
-    assert one.state == other.state != UnityRandom(9).state
-
-
 def test_what_is_drawn_elsewhere_leaves_the_stream_be() -> None:
     draws = UnityDraws(4)
     before = draws.random.state
     assert draws.aside().random() == draws.aside().random()
     assert draws.random.state == before
-
-
-def test_sources_have_names() -> None:
-    assert isinstance(draws_by_name("animalcat", 0), np.random.Generator)
-    newest, old = draws_by_name("unity", 0), draws_by_name("unity", 0, "3.1.3")
-    assert isinstance(newest, UnityDraws)
-    assert isinstance(old, UnityDraws)
-    assert (newest.rules.height, old.rules.height) == (False, True)
-    for wrong in ("dice", "unity:3.1.3"):
-        with pytest.raises(ValueError, match="there is no"):
-            draws_by_name(wrong, 0)

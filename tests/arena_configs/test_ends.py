@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from animalcat.arena_configs.bounds import LARGEST, LONGEST, TIMES
 from animalcat.arena_configs.checks import check_loaded
-from animalcat.arena_configs.features.start import dark_share
 from animalcat.arena_configs.loader import OPERATIONS, fields_of, load_text
 from animalcat.arena_configs.model import RGB, Arena, ArenaError, Item, Vector3
-from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.scalars import FLOAT_MAX, INT_MAX, INT_MIN
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.rules import EpisodeState
@@ -123,13 +120,6 @@ def plays(arena: Arena) -> None:
     sessions_pb2.Instance(time_limit_steps=5 * arena.time_limit)
 
 
-@pytest.mark.parametrize("name", ["time_limit", "blackouts"])
-def test_an_arena_that_was_made_is_refused_too(name: str) -> None:
-    values: dict[str, Any] = {name: LONGEST + 1 if name == "time_limit" else (LONGEST + 1,)}
-    with pytest.raises(ArenaError, match="give at most 429496729"):
-        place(Arena(**values), np.random.default_rng(0))
-
-
 def test_a_limit_that_never_ends_an_episode_is_said() -> None:
     """In single precision health does not fall where a step takes too little of it."""
 
@@ -146,12 +136,3 @@ def test_a_limit_that_never_ends_an_episode_is_said() -> None:
     last = next(n for n in range(5_242_000, 5_244_000) if not falls(n)) - 1
     assert (said(last), said(last + 1)) == ([], ["endless"])
     assert said(LONGEST) == ["endless"]
-
-
-def test_lights_that_toggle_for_long_are_counted_at_once() -> None:
-    def counted(every: int, limit: int) -> float:
-        return sum(t // every % 2 for t in range(limit)) / limit
-
-    for every, limit in ((1, 7), (20, 250), (20, 270), (30, 20), (7, 100)):
-        assert dark_share((-every,), limit) == pytest.approx(counted(every, limit))
-    assert dark_share((-1,), LONGEST) == pytest.approx(0.5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from animalcat.arena_configs.families.claims import ClaimError, measure_geometry
 from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_of
 from animalcat.arena_configs.families.language import Family
-from animalcat.arena_configs.families.library import load_family_file
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.variants import mirrored, turned
 from animalcat.arena_configs.features.registry import measure_features
@@ -130,13 +128,6 @@ def test_parameters_are_in_their_ranges(instances: list[FamilyInstance]) -> None
     assert 3 <= glass <= 20
 
 
-def test_a_group_moves_and_turns_its_items() -> None:
-    (one,) = drawn(yard(("turns: true", "turns: false")), 1, given={"posts": 2.0})
-    posts = [i.positions[0] for i in things(one.arena, "Wall") if i.sizes[0].x == 0.5]
-    # A quarter turn takes (x, z) to (z, -x): the posts are at (30 + 1, 10 + 2i).
-    assert [(p.x, p.z) for p in posts] == [(31.0, 10.0), (31.0, 12.0)]
-
-
 def test_variants_are_the_same_arena_seen_from_elsewhere(instances: list[FamilyInstance]) -> None:
     plain = Counter(one.variant for one in instances if one.paradigm == "plain")
     assert set(plain) == {
@@ -192,12 +183,6 @@ def test_mirror_images_of_blocks_have_mirrored_bodies() -> None:
             ), (turn, x, z)
 
 
-def test_same_seed_same_instances() -> None:
-    first, again = drawn(yard(), 8, seed=5), drawn(yard(), 8, seed=5)
-    assert first == again
-    assert [one.arena for one in drawn(yard(), 8, seed=6)] != [one.arena for one in first]
-
-
 def test_parts_share_no_instance_whatever_the_seed() -> None:
     few = yard(
         ("distance: {uniform: [8, 20]}", "distance: {integers: [8, 12]}"),
@@ -218,34 +203,6 @@ def test_parts_share_no_instance_whatever_the_seed() -> None:
     assert {one.part for one in drawn(few, 30)} == {"practice", "test"}
 
 
-def test_a_family_with_few_arenas_says_so() -> None:
-    text = """
-name: tiny
-description: Two arenas.
-parameters: {far: {choice: [5, 9]}}
-arena:
-  timeLimit: 100
-  items:
-    - {name: Agent, positions: [[20, 5]]}
-    - {name: GoodGoal, positions: [[20, 5 + far]], sizes: [1]}
-"""
-    tiny = read_family(text, "tiny.yaml")
-    assert {one.parameters["far"] for one in drawn(tiny, 2)} == {5.0, 9.0}
-    with pytest.raises(
-        ArenaError, match=r"tiny.yaml:2: name: .*paradigm tiny: no arena .* was drawn before"
-    ):
-        drawn(tiny, 3)
-
-
-def test_several_variants_of_each_task() -> None:
-    made = drawn(yard(("turns: true", "turns: true\n  each: 3")), 7)
-    assert [one.task for one in made] == ["yard-1"] * 3 + ["yard-4"] * 2 + ["yard-6"] * 2
-    for task in ("yard-1", "yard-4"):
-        shared = [one.parameters["distance"] for one in made if one.task == task]
-        assert len(set(shared)) == 1
-    assert len({to_yaml(one.arena) for one in made}) == 7
-
-
 def test_controls_differ_in_what_they_take_alone() -> None:
     made = drawn(yard(), 6, controls=("open", "glass"), measure=measure_geometry)
     for one, other, glass in zip(made[::3], made[1::3], made[2::3], strict=True):
@@ -258,23 +215,6 @@ def test_controls_differ_in_what_they_take_alone() -> None:
         assert all(b.name == "WallTransparent" for _, b in changed)
         assert len(changed) == 1
         assert (other.variant, other.part, other.task) == (one.variant, one.part, one.task)
-
-
-def test_a_control_may_set_parameters_and_the_arena() -> None:
-    family = yard(
-        (
-            "  glass:\n    items: {wall: {name: WallTransparent, colors: []}}\n"
-            "    keeps: [detour]\n",
-            "  near:\n    parameters: {distance: distance - 2}\n    arena: {blackouts: [0, 50]}\n"
-            "    claims: {wallsInWay: any}\n",
-        ),
-        ("[8, 20]", "[12, 20]"),
-    )
-    one, near = drawn(family, 1, controls=("near",), measure=measure_geometry)
-    assert near.parameters["distance"] == float(one.parameters["distance"]) - 2
-    assert near.parameters["middle"] == float(one.parameters["middle"]) - 1
-    assert near.parameters["width"] == one.parameters["width"]
-    assert (one.arena.blackouts, near.arena.blackouts) == ((), (0, 50))
 
 
 def test_a_claim_that_is_not_so_is_an_error() -> None:
@@ -292,24 +232,6 @@ def test_a_claim_that_is_not_so_is_an_error() -> None:
     present = yard(("wallsInWay: {least: 1}", "lavaMargin: {least: 1}"))
     with pytest.raises(ClaimError, match=r"at least 1 m .* does not apply \(no lava\)"):
         drawn(present, 1, measure=measure_geometry)
-
-
-def test_claims_that_take_playing_are_left_to_who_plays() -> None:
-    family = yard(("wallsInWay: {least: 1}", "hiddenStanding: 77"))
-    assert drawn(family, 1, measure=measure_geometry)
-    from animalcat.cli.arena.families import Player
-
-    with pytest.raises(ClaimError, match="hiddenStanding is claimed to be 77"):
-        drawn(family, 1, measure=Player(), played=True)
-
-
-def test_a_control_that_takes_nothing_is_an_error() -> None:
-    family = yard(("takes: [wallsInWay]", "takes: [timeLimit]"))
-    with pytest.raises(ClaimError, match="control open takes timeLimit, but it is the same"):
-        drawn(family, 1, controls=("open",), measure=measure_geometry)
-    family = yard(("keeps: [rewardDistance]", "keeps: [obstacles]"))
-    with pytest.raises(ClaimError, match="keeps obstacles, but it is not the same"):
-        drawn(family, 1, controls=("open",), measure=measure_geometry)
 
 
 @pytest.mark.parametrize(
@@ -375,36 +297,6 @@ def test_bad_families_say_where(old: str, new: str, message: str) -> None:
 def test_families_without_arenas_say_why(changes: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(ArenaError, match=message):
         drawn(yard(*changes), 2)
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"controls": ("opne",)}, "family yard has no control 'opne'; it has open, glass"),
-        ({"paradigm": "narrow"}, "no paradigm 'narrow'; it has plain, wide"),
-        ({"given": {"lenght": 1.0}}, "no parameter 'lenght'; it has distance"),
-        ({"part": "training"}, "no part 'training'; it has practice and test"),
-    ],
-)
-def test_unknown_names_are_listed(more: dict[str, object], message: str) -> None:
-    with pytest.raises(ArenaError, match=message):
-        drawn(yard(), 1, **more)
-
-
-def test_warnings_that_a_family_allows_are_no_hindrance() -> None:
-    shut = (("[[width, 2, 0.5]]", "[[40, 2, 0.5]]"), ("[[12, 8 + middle]]", "[[20, 8 + middle]]"))
-    with pytest.raises(ArenaError, match="cannot be reached"):
-        drawn(yard(*shut), 1, given={"posts": 0.0})
-    allowed = yard(*shut, ("claims:\n  rew", "allow: [unreachable-goal]\nclaims:\n  rew"))
-    assert len(drawn(allowed, 1, given={"posts": 0.0})) == 1
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ArenaError, match="No such file"):
-        load_family_file(tmp_path / "none.yaml")
-    (tmp_path / "latin.yaml").write_bytes(b"name: \xff")
-    with pytest.raises(ArenaError, match="not UTF-8"):
-        load_family_file(tmp_path / "latin.yaml")
 
 
 def test_operations_and_colours_are_templates_as_well() -> None:

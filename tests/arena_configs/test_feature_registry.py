@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from animalcat.arena_configs.features.chains import IN_CHAIN, in_chain
+from animalcat.arena_configs.features.chains import in_chain
 from animalcat.arena_configs.features.registry import FEATURES
-
-
-def test_how_parts_add_up_is_said_of_demands_that_there_are() -> None:
-    said = [name for names in IN_CHAIN.values() for name in names.split()]
-    assert len(said) == len({*said})
-    assert {*said} < FEATURES.keys()
 
 
 def test_names_are_unique_and_ranges_make_sense() -> None:

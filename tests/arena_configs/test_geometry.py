@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from animalcat.arena_configs.geometry import Solid, outside_by, overlaps, rotate
+from animalcat.arena_configs.geometry import Solid, overlaps, rotate
 from animalcat.arena_configs.model import Point
 
 
@@ -112,12 +111,3 @@ def test_box_and_wedge(along: float, up: float, half: float, yaw: float) -> None
 def test_box_and_shell(x: float, y: float, half: float, expected: bool) -> None:
     shell = Solid("shell", Point(0, 0, 0), Point(2, 2, 3), 0.0)
     assert overlaps(Solid("box", Point(x, y, 0), Point(half, half, half), 0.0), shell) == expected
-
-
-def test_outside_by() -> None:
-    square = Point(1, 1, 1)
-    assert outside_by(Solid("box", Point(1, 0, 39), square, 0.0)) == 0.0
-    assert outside_by(Solid("box", Point(1, 0, 20), square, 45.0)) == pytest.approx(
-        math.sqrt(2) - 1
-    )
-    assert outside_by(Solid("sphere", Point(20, 0, 39.5), square, 45.0)) == pytest.approx(0.5)

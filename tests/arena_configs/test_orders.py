@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import UnityDraws, UnityRandom
 from animalcat.arena_configs.model import RGB, Arena, Item, Point, Vector3
-from animalcat.arena_configs.placement import Placement, fix, place
+from animalcat.arena_configs.placement import Placement, place
 
 ANY = Vector3(x=-1, y=0, z=-1)
 UNIT = Vector3(x=1, y=1, z=1)
@@ -40,16 +39,6 @@ def test_the_agent_comes_first_wherever_it_stands_and_draws_a_skin() -> None:
     named = put(ball, agent.model_copy(update={"skins": ("panda",)}))
     assert named.agent.yaw == placement.agent.yaw
     assert named.objects[0].position != position
-
-
-def test_without_an_agent_s_item_it_comes_last() -> None:
-    placement = put(item("GoodGoal", ANY, sizes=(UNIT,)), build="4.x")
-    random = UnityRandom(0)
-    x = random.uniform(0.4995, 39.5005)
-    assert placement.objects[0].position.x == pytest.approx(x, abs=1e-5)
-    random.bits()  # z
-    random.bits()  # its yaw, from 0 to 0
-    assert placement.agent.position.x == random.uniform(0, 40)
 
 
 def test_a_ball_draws_a_yaw_even_where_there_is_nothing_to_turn() -> None:
@@ -111,18 +100,6 @@ def test_what_finds_no_spot_draws_no_colour_and_draws_again_at_every_try() -> No
     assert x == pytest.approx(random.uniform(0.4995, 39.5005), abs=1e-5)
 
 
-def test_what_stands_in_the_corner_bars_nothing_and_is_left_out_by_fix() -> None:
-    spot = Vector3(x=20, y=0, z=20)
-    balls = [item("GoodGoal", spot, sizes=(UNIT,), rotations=(0.0,)) for _ in range(3)]
-    arena = Arena(items=(AGENT, *balls))
-    placement = place(arena, UnityDraws(0))
-    assert [thing.cornered for thing in placement.objects] == [False, True, True]
-    assert all("corner" in skipped.reason for skipped in placement.skipped)
-    assert len(fix(arena, UnityDraws(0)).items) == 2
-    ours = place(arena, np.random.default_rng(0))
-    assert [thing.cornered for thing in ours.objects] == [False]
-
-
 @pytest.mark.parametrize("position", [(), (Vector3(x=10, y=-1, z=10),)])
 def test_a_height_of_minus_one_is_drawn_before_x_in_the_old_build(
     position: tuple[Vector3, ...],
@@ -142,15 +119,6 @@ def test_sizes_come_before_the_place_one_for_a_ball_and_one_for_each_side() -> N
     random = UnityRandom(0)
     size = put(AGENT, wall).objects[0].size
     assert [size.x, size.z] == [random.uniform(0.1, 40.0), random.uniform(0.1, 40.0)]
-
-
-def test_of_several_positions_of_the_agent_the_newest_build_draws_one() -> None:
-    corners = [Vector3(x=x, y=0, z=5) for x in (5, 15, 25)]
-    agent = item("Agent", *corners, rotations=(0.0,))
-    seeds = range(12)
-    old = {put(agent, seed=seed).agent.position.x for seed in seeds}
-    new = {put(agent, seed=seed, build="4.x").agent.position.x for seed in seeds}
-    assert (old, new) == ({5.0}, {5.0, 15.0, 25.0})
 
 
 def test_the_stream_goes_on_and_a_random_seed_counts_after_the_build() -> None:

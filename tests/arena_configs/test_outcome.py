@@ -10,7 +10,6 @@ from animalcat.arena_configs.outcome import (
     MarkedPlace,
     OutcomeRules,
     PlaceWatch,
-    success,
 )
 
 PLACES = (MarkedPlace(right=False, x=10, z=30, radius=2), MarkedPlace(True, 30, 30, 2))
@@ -25,28 +24,11 @@ def watched(task: OutcomeRules, *seen: tuple[float, float, float]) -> EpisodeMon
     return watch
 
 
-def test_success_is_above_the_pass_mark() -> None:
-    assert not success(0.5, 0.5)
-    assert success(0.500001, 0.5)
-
-
 def test_all_sources_of_an_episode_that_has_all() -> None:
     watch = watched(WHOLE, (-0.01, 20, 5), (1.0, 29, 31), (1.2, 10, 30))
     made = watch.outcomes(2.0, 250)
     assert made == {"success": 1, "return": 0.75, "time_left": 0.75, "rewards": 2, "choice": 1}
     assert tuple(made) == SOURCES
-
-
-def test_what_does_not_apply_is_absent() -> None:
-    assert watched(OutcomeRules(0.0), (1.0, 0, 0)).outcomes(1.0, 10) == {"success": 1.0}
-    failed = watched(WHOLE, (-0.5, 20, 5)).outcomes(-0.5, 1000)
-    assert failed == {"success": 0.0, "return": 0.125, "rewards": 0.0}
-
-
-def test_the_first_place_decides() -> None:
-    wrong = watched(WHOLE, (0.0, 12, 30), (0.0, 30, 30)).outcomes(0.0, 5)
-    assert wrong["choice"] == 0.0
-    assert "choice" not in watched(WHOLE, (0.0, 12.1, 30)).outcomes(0.0, 5)
 
 
 def test_values_stay_within_what_is_said_of_them() -> None:

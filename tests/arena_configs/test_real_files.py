@@ -79,35 +79,10 @@ def test_piaagets_oddities_are_all_found(piaagets: dict[Path, LoadedConfig]) -> 
     assert set(counted) <= {*expected, "duplicate-key", "unequal-lists"}
 
 
-def test_piaagets_unequal_lists(piaagets: dict[Path, LoadedConfig]) -> None:
-    for path, loaded in piaagets.items():
-        warned = {p.line for p in loaded.problems if p.code == "unequal-lists"}
-        text = path.read_text("utf-8").splitlines()
-        for line in warned:
-            assert line is not None
-            assert "!Item" in text[line - 1], (path, line)
-        unequal = [
-            item
-            for item in loaded.config.first.items
-            if item.sizes and len(item.sizes) != len(item.positions)
-        ]
-        assert len(unequal) <= len(warned), path
-    assert found(piaagets)["unequal-lists"] == 32
-
-
-def test_second_document_of_the_full_set(competition: dict[Path, LoadedConfig]) -> None:
-    """12 files of the full set hold a second configuration; none is in this subset, so make one."""
-    path, loaded = next(iter(competition.items()))
-    text = path.read_text("utf-8").rstrip() + "\n"
-    twice = load_text(text + text, path.name)
-    assert twice.config == loaded.config
-    assert [problem.code for problem in twice.problems] == ["second-document"]
-
-
 def test_every_file_survives_both_writers(
     competition: dict[Path, LoadedConfig], piaagets: dict[Path, LoadedConfig]
 ) -> None:
-    sample = [*competition.items(), *list(piaagets.items())[::8]]
+    sample = [*list(competition.items())[::4], *list(piaagets.items())[::16]]
     for path, loaded in sample:
         for grammar in ("4.x", "3.x"):
             text = to_yaml(loaded.config, grammar)
@@ -118,7 +93,7 @@ def test_every_file_can_be_fixed(
     competition: dict[Path, LoadedConfig], piaagets: dict[Path, LoadedConfig]
 ) -> None:
     rng = np.random.default_rng(0)
-    sample = [*competition.items(), *list(piaagets.items())[::8]]
+    sample = [*list(competition.items())[::4], *list(piaagets.items())[::16]]
     skipped = objects = 0
     for path, loaded in sample:
         placement = place(loaded.config.first, rng)

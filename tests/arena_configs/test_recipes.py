@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +17,6 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.writer import to_yaml
 
 HEAD = "name: mine\nabout: To try it.\nentries:\n"
-ONE = """
-name: one
-description: Always the same arena.
-arena:
-  timeLimit: 250
-  items:
-    - {name: Agent, positions: [[20, 5]]}
-    - {name: GoodGoal, positions: [[20, 17]], sizes: [1]}
-"""
 
 
 O_PIAAGETS = (
@@ -118,44 +108,11 @@ def test_counts_are_scaled_to_any_size(name: str) -> None:
                 assert 0 <= number <= entry.eligible(control, one.instances)
 
 
-def test_a_size_below_the_number_of_entries_is_refused() -> None:
-    with pytest.raises(ArenaError, match=r"3 instances are fewer than its 5 entries"):
-        counts_for(load_recipe("basics"), 3)
-
-
-def test_what_is_drawn_follows_from_recipe_and_seed() -> None:
-    chosen = load_recipe("basics")
-    first = drawn(chosen)
-    assert texts(drawn(chosen)) == texts(first)
-    assert len(set(texts(first).values())) == len(first) == 60
-    assert not texts(drawn(chosen, seed=1)).items() & texts(first).items()
-
-
-def test_a_smaller_battery_is_a_part_of_a_larger_one() -> None:
-    chosen = load_recipe("basics")
-    assert texts(drawn(chosen, 25)).items() <= texts(drawn(chosen)).items()
-
-
 def test_a_change_in_one_entry_leaves_the_others_as_they_are() -> None:
     cups = "family: cups, count: 3"
     before = drawn(recipe(cups))
     after = drawn(recipe("family: detour, count: 2", cups))
     assert texts(before).items() <= texts(after).items()
-
-
-def test_instances_know_where_they_come_from() -> None:
-    entry = "name: c, family: cups, count: 6, part: test, paradigms: [forced, free], "
-    made = drawn(recipe(entry + "controls: {glass: 3, now: 1}"))
-    by_name = {one.made.name: one for one in made}
-    assert Counter(one.origin.control for one in made) == {"": 6, "glass": 3, "now": 1}
-    assert {one.paradigm for one in made} == {"c-forced", "c-free"}
-    assert {one.origin.part for one in made} == {"test"}
-    for one in made:
-        if one.origin.control:
-            pair = by_name[one.origin.control_of]
-            assert one.made.name == f"{pair.made.name}.{one.origin.control}"
-            assert (pair.paradigm, pair.origin.variant) == (one.paradigm, one.origin.variant)
-            assert pair.origin.control == ""
 
 
 def test_controls_can_stand_alone() -> None:
@@ -166,22 +123,6 @@ def test_controls_can_stand_alone() -> None:
     assert "introductory-food" not in {one.paradigm for one in made}
 
 
-def test_parameters_and_variants_can_be_set() -> None:
-    entry = "family: cups, count: 4, paradigms: free, "
-    made = drawn(
-        recipe(
-            entry + "with: {cups: 3, size: {uniform: [0.8, 0.9]}, paint: navy}, "
-            "variants: {turns: false, each: 2}"
-        )
-    )
-    assert {one.made.parameters["cups"] for one in made} == {3.0}
-    assert {one.made.parameters["paint"] for one in made} == {"navy"}
-    sizes = [one.made.parameters["size"] for one in made]
-    assert all(isinstance(size, float) and 0.8 <= size <= 0.9 for size in sizes)
-    assert [one.origin.variant for one in made] == ["", "mirror"] * 2
-    assert [one.origin.task for one in made] == ["cups-1", "cups-1", "cups-3", "cups-3"]
-
-
 def test_demands_are_searched_for() -> None:
     entry = "family: introductory, paradigms: food, count: 2, "
     made = drawn(recipe(entry + "demands: {distance: {least: 9, most: 10}, rewardSize: 2}"))
@@ -189,11 +130,6 @@ def test_demands_are_searched_for() -> None:
         found = measure_geometry(one.made.arena).values
         assert 8.9 <= found["rewardDistance"] <= 10.1
         assert found["rewardSize"] == pytest.approx(2.0, abs=0.03)
-
-
-def test_a_recipe_may_have_families_of_its_own() -> None:
-    made = drawn(recipe("family: own/one.yaml, count: 1", families={"own/one.yaml": ONE}))
-    assert [one.made.name for one in made] == ["one-1"]
 
 
 WRONG = [
@@ -231,34 +167,10 @@ def test_what_is_wrong_is_named_with_its_place(entry: str, message: str) -> None
     assert message in str(error.value)
 
 
-def test_two_entries_of_one_name_are_refused() -> None:
-    with pytest.raises(ArenaError, match=r"mine.yaml:5: entries\[1\]: .*named 'cups' already"):
-        recipe("family: cups, count: 1", "family: cups, count: 2")
-
-
-def test_counts_that_a_family_cannot_reach_name_the_entry() -> None:
-    chosen = recipe("family: one.yaml, count: 2", families={"one.yaml": ONE})
-    with pytest.raises(ArenaError, match=r"mine.yaml:4: entries\[0\]: entry one: .*drawn before"):
-        drawn(chosen)
-
-
-def test_constraints_that_contradict_name_entry_and_constraint() -> None:
-    chosen = recipe("family: cups, count: 2, with: {height: 9, distance: 16, angle: 0}")
-    with pytest.raises(ArenaError) as error:
-        drawn(chosen)
-    assert "mine.yaml:4: entries[0]: entry cups: " in str(error.value)
-    assert "height + above < view + 1" in str(error.value)
-
-
 def test_demands_out_of_reach_say_what_is_nearest() -> None:
     entry = "family: introductory, paradigms: food, count: 1, demands: {distance: 39}"
     with pytest.raises(ArenaError, match=r"entry introductory: of 1 .* the nearest has"):
         drawn(recipe(entry))
-
-
-def test_a_family_in_the_place_of_a_recipe_is_told() -> None:
-    with pytest.raises(ArenaError, match=r"one.yaml:4: arena: this is a family"):
-        read_recipe(ONE, "one.yaml")
 
 
 def test_the_recipe_of_the_docs_is_one() -> None:

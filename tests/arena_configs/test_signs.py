@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from animalcat.arena_configs.checks import check_arena
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, Item, Vector3
 from animalcat.arena_configs.placement import fix, place
-from animalcat.arena_configs.signs import LARGEST, SYMBOLS, drawn, is_known, sign_picture
+from animalcat.arena_configs.signs import LARGEST, drawn, is_known, sign_picture
 from animalcat.arena_configs.writer import to_yaml
 
 
@@ -29,14 +26,6 @@ def test_codes_are_rows_from_the_top() -> None:
     assert sign_picture("01/10").color == (1.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize("name", SYMBOLS)
-def test_symbols_are_rectangles(name: str) -> None:
-    rows = sign_picture(name).rows
-    assert len({len(row) for row in rows}) <= 1
-    assert set("".join(rows)) <= {".", "1"}
-    assert is_known(name)
-
-
 @pytest.mark.parametrize(
     "name",
     ["", "01", "01/1", "01/12", "0/", "0x3", "3x", "3x3x3", "-3x3", f"{LARGEST + 1}x2", "Star"],
@@ -45,14 +34,6 @@ def test_what_is_neither_symbol_nor_code_leaves_the_board_empty(name: str) -> No
     assert not is_known(name)
     assert sign_picture(name).rows == ()
     assert drawn(name, np.random.default_rng(0)) == name
-
-
-@given(st.text(alphabet="01*x/ .a", max_size=12))
-def test_no_name_is_too_much_for_it(name: str) -> None:
-    code = drawn(name, np.random.default_rng(0))
-    assert is_known(code) == is_known(name)
-    assert len({len(row) for row in sign_picture(code).rows}) <= 1
-    assert "*" not in "".join(sign_picture(code).rows)
 
 
 def test_random_squares_come_from_the_generator_and_are_reported() -> None:
@@ -69,11 +50,6 @@ def test_random_squares_come_from_the_generator_and_are_reported() -> None:
     assert one.drawn["items[1].symbolNames[0].row0"] == int(top, 2)
 
 
-def test_both_values_of_a_random_square_come_up() -> None:
-    code = drawn(f"{LARGEST}x{LARGEST}", np.random.default_rng(0))
-    assert 0.45 < code.count("1") / LARGEST**2 < 0.55
-
-
 def test_a_fixed_board_draws_nothing_and_is_written_in_the_real_grammar() -> None:
     fixed = fix(arena("4x1", "2x3"), np.random.default_rng(3))
     placement = place(fixed, np.random.default_rng(4))
@@ -84,24 +60,3 @@ def test_a_fixed_board_draws_nothing_and_is_written_in_the_real_grammar() -> Non
     assert pictures[0][0] == pictures[0][1], "a single row needs a separator, so it stands twice"
     assert len(pictures[0][0]) == 4
     assert [len(row) for row in pictures[1]] == [2, 2, 2]
-
-
-def test_an_unknown_symbol_is_a_warning() -> None:
-    found = check_arena(arena("star", "01/10", "stra"), np.random.default_rng(0))
-    [problem] = [p for p in found if p.code == "unknown-symbol"]
-    assert problem.field == "items[1].symbolNames[2]"
-    assert problem.severity == "warning"
-    assert "`stra`" in problem.message
-    assert "star" in problem.message
-
-
-def test_a_board_s_size_is_clamped_and_not_drawn() -> None:
-    asked = arena("star")
-    sizes = (Vector3(x=1, y=9, z=-1),)
-    board = asked.items[1].model_copy(update={"sizes": sizes})
-    asked = asked.model_copy(update={"items": (asked.items[0], board)})
-    placement = place(asked, np.random.default_rng(0))
-    assert placement.objects[0].size == (1.0, 2.5, 1.0)
-    assert placement.drawn == {}
-    found = check_arena(asked, np.random.default_rng(0))
-    assert [p.field for p in found if p.code == "clamped-size"] == ["items[1].sizes[0].y"]

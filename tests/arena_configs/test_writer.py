@@ -150,12 +150,6 @@ def test_what_the_old_grammar_cannot_say() -> None:
         to_yaml(Arena(merge_next_arena=True), "3.x")
 
 
-def test_old_names_in_the_old_grammar() -> None:
-    arena = Arena(time_limit=5, items=(Item(name="LightBlock"),))
-    assert "name: Cardbox1" in to_yaml(arena, "3.x")
-    assert "name: LightBlock" in to_yaml(arena)
-
-
 def test_fixed_arena_reads_well() -> None:
     arena = Arena(time_limit=250, items=(Item(name="Agent"), Item(name="GoodGoal")))
     text = to_yaml(fix(arena, np.random.default_rng(0)))

@@ -11,11 +11,10 @@ from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import success
 from animalcat.envs.agents.base import Agent, EpisodeInfo
-from animalcat.envs.agents.braitenberg import BraitenbergAgent
-from animalcat.envs.agents.load import BUILTIN, AgentLoadError, check_name, load_agent
+from animalcat.envs.agents.load import BUILTIN, AgentLoadError, load_agent
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import start, thing
-from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase, RaySpec
+from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase
 
 SPEC = ObservationSpec()
 
@@ -58,49 +57,12 @@ def test_random_takes_every_action_and_follows_the_seed() -> None:
     assert one != other
 
 
-def test_forward_runs_straight_on() -> None:
-    _, ended_by, actions = play(
-        load_agent("builtin:forward"), open_arena(thing("GoodGoal", 20, 0, 30))
-    )
-    assert ended_by is EndedBy.GOAL
-    assert set(actions) == {3}
-
-
 @pytest.mark.parametrize("yaw", [0, 60, 150, 180, 290])
 def test_braitenberg_finds_a_goal_wherever_it_starts_to_look(yaw: float) -> None:
     arena = open_arena(thing("GoodGoal", 32, 0, 30), yaw=yaw)
     total, ended_by, _ = play(load_agent("builtin:braitenberg"), arena)
     assert ended_by is EndedBy.GOAL
     assert total > 0
-
-
-def test_braitenberg_goes_round_a_wall() -> None:
-    goal, wall = thing("GoodGoal", 24, 0, 30), thing("Wall", 20, 0, 20, size=(6, 3, 1))
-    assert play(load_agent("builtin:braitenberg"), open_arena(goal, wall))[1] is EndedBy.GOAL
-
-
-@pytest.mark.parametrize("name", ["DeathZone", "BadGoal"])
-def test_braitenberg_keeps_off_what_harms(name: str) -> None:
-    arena = open_arena(thing(name, 20, 0, 20, size=(4, 1, 4)))
-    assert play(load_agent("builtin:braitenberg"), arena)[1] is EndedBy.TIME_LIMIT
-    assert play(load_agent("builtin:forward"), arena)[1] is not EndedBy.TIME_LIMIT
-
-
-def test_braitenberg_chooses_one_of_two_goals_as_far() -> None:
-    arena = open_arena(thing("GoodGoal", 14, 0, 25), thing("GoodGoal", 26, 0, 25))
-    assert play(load_agent("builtin:braitenberg"), arena)[1] is EndedBy.GOAL
-
-
-@pytest.mark.parametrize("rays", [RaySpec(5, 90, 18), RaySpec(1, 30)])
-def test_braitenberg_takes_any_rays_and_period(rays: RaySpec) -> None:
-    spec = ObservationSpec(rays=rays, decision_period=5)
-    arena = open_arena(thing("GoodGoal", 32, 0, 30))
-    assert play(load_agent("builtin:braitenberg"), arena, spec)[1] is EndedBy.GOAL
-
-
-def test_braitenberg_says_that_it_needs_rays() -> None:
-    with pytest.raises(ValueError, match="turn rays on"):
-        BraitenbergAgent().reset(EpisodeInfo(0, 0, ObservationSpec(rays=None)))
 
 
 @pytest.mark.slow
@@ -173,30 +135,6 @@ def test_a_class_of_a_file_is_made_and_sees_its_neighbours(agent_file: Path) -> 
     observation = SimEnvironment(SPEC).load(open_arena(), 0).observation
     assert agent.act(observation) == (2, 0)
     assert load_agent(f"{agent_file}:Simple").act(observation) == 3
-
-
-def test_a_class_is_looked_for_before_anything_runs(tmp_path: Path) -> None:
-    """And what a file makes otherwise than by a statement is believed."""
-    file = tmp_path / "agent.py"
-    ran = tmp_path / "ran"
-    run = f"open({str(ran)!r}, 'w').close()\n"
-    text = (
-        run
-        + "if True:\n    class Agent: ...\n"
-        + "other = Agent\nfrom json import JSONEncoder as Third\n"
-    )
-    file.write_text(text)
-    for name in ("Agent", "other", "Third"):
-        check_name(f"{file}:{name}+lapses=0.1")
-    with pytest.raises(AgentLoadError, match="no such class in the file; there are: Agent"):
-        check_name(f"{file}:Agnet")
-    for more in ("from x import *", "globals()['Agnet'] = 1", "def __getattr__(name): ..."):
-        file.write_text(f"{text}{more}\n")
-        check_name(f"{file}:Agnet")
-    file.write_text("class Agent\n")
-    with pytest.raises(AgentLoadError, match="importing failed: SyntaxError"):
-        check_name(f"{file}:Agent")
-    assert not ran.exists()
 
 
 @pytest.mark.parametrize(

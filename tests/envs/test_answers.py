@@ -227,26 +227,6 @@ def test_several_actions_are_checked_where_they_are_made(actions: Any, words: st
     assert "Please give an integer" in str(caught.value)
 
 
-def test_several_actions_are_a_value() -> None:
-    assert animalcat.Actions is Actions
-    assert Actions([3, (1, 1)]) == Actions([3, 4]) != Actions([4, 3])
-    assert (list(Actions([3, 4])), len(Actions([3, 4]))) == ([3, 4], 2)
-    assert repr(Actions([3, (1, 1)])) == "Actions([3, 4])"
-    assert eval(repr(Actions([3, 4]))) == Actions([3, 4])  # noqa: S307
-
-
-class Hidden:
-    """What cannot even be shown."""
-
-    def __repr__(self) -> str:
-        raise RuntimeError("no")
-
-
-def test_what_cannot_be_shown_is_refused_too() -> None:
-    with pytest.raises(ActionError, match="Hidden object at"):
-        read_answer(Hidden())
-
-
 def blank() -> Observation:
     """What an agent sees where there is nothing."""
     zero = np.zeros(3, np.float32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import cos, radians, sin, tan
 from pathlib import Path
 
@@ -14,14 +13,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from animalcat.arena_configs.geometry import SHELL_INNER
-from animalcat.arena_configs.looks import LOOKS, Piece, Ring
 from animalcat.arena_configs.model import RGB, Arena
-from animalcat.arena_configs.signs import SYMBOLS
 from animalcat.arena_configs.tags import RAY_TAGS
-from animalcat.envs.sim import camera
 from animalcat.envs.sim.camera import FIELD_OF_VIEW, render
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.sim.looks import assemble, ring_corners
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, Style
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
@@ -74,7 +69,7 @@ def inside(scene: Scene, k: int, world: npt.NDArray[np.float64]) -> npt.NDArray[
             return (np.abs(p[..., 2]) <= h[2]) & (out2 <= 1) & (out2 >= SHELL_INNER**2)
 
 
-def walked(scene: Scene, yaw: float, n: int, step: float = 0.02) -> npt.NDArray[np.int64]:
+def walked(scene: Scene, yaw: float, n: int, step: float = 0.04) -> npt.NDArray[np.int64]:
     """The primitive that each pixel's ray enters first, by small steps; -1 for none."""
     focal = n / 2 / tan(radians(FIELD_OF_VIEW / 2))
     across = (np.arange(n) + 0.5 - n / 2) / focal
@@ -82,7 +77,7 @@ def walked(scene: Scene, yaw: float, n: int, step: float = 0.02) -> npt.NDArray[
     s, c = sin(radians(yaw)), cos(radians(yaw))
     way = np.stack([s + u * c, v, c - u * s], axis=-1)
     first = np.full((n, n), -1)
-    for t in np.arange(step, 30, step):
+    for t in np.arange(0.5, 18, step):  # what is drawn is 1 to 16 m away
         at = np.array(EYE) + t * way
         for k in range(len(scene)):
             first[(first == -1) & inside(scene, k, at) & (at[..., 1] > -0.01)] = k
@@ -103,7 +98,7 @@ def solids(draw: st.DrawFn) -> Primitive:
     )
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.lists(solids(), min_size=1, max_size=5), st.floats(0, 360))
 def test_every_pixel_shows_what_its_ray_meets_first(items: list[Primitive], yaw: float) -> None:
     scene = Scene.of(items)
@@ -111,57 +106,16 @@ def test_every_pixel_shows_what_its_ray_meets_first(items: list[Primitive], yaw:
     hues = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (0, 1, 1)]
     for k in range(len(scene)):
         scene.color[k] = (*hues[k], 1)
-    n = 24
+    n = 16
     image = look(scene, yaw, n).astype(int)
     shown = np.full((n, n), -1)
     for k in range(len(scene)):
         shown[np.all(image == 255 * np.array(hues[k]), axis=-1)] = k
-    # Rays that graze an edge may be decided otherwise by steps of 2 cm.
-    assert np.mean(shown != walked(scene, yaw, n)) < 0.02
-
-
-def test_what_is_behind_beside_or_collected_is_not_drawn() -> None:
-    empty = look(EMPTY)
-    assert np.array_equal(look(Scene.of([box(20, 0.5, 10), box(35, 0.5, 20.2)])), empty)
-    scene = Scene.of([box(20, 0.5, 25)])
-    assert not np.array_equal(look(scene), empty)
-    scene.active[0] = False
-    assert np.array_equal(look(scene), empty)
-
-
-def test_a_wall_that_passes_the_eye_is_drawn_on_its_side() -> None:
-    wall = Primitive(Shape.BOX, (22, 1.5, 20), (0.5, 1.5, 18), color=(1, 0, 0, 1))
-    differs = np.any(look(Scene.of([wall])) != look(EMPTY), axis=-1)
-    assert differs[30:54, 80].all()
-    assert not differs[:, :42].any()
+    # Rays that graze an edge may be decided otherwise by steps of 4 cm.
+    assert np.mean(shown != walked(scene, yaw, n)) < 0.03
 
 
 # --- the frame as a whole ----------------------------------------------------------------------
-
-
-def test_shape_type_and_ownership() -> None:
-    image = look(EMPTY, resolution=37)
-    assert image.shape == (37, 37, 3)
-    assert image.dtype == np.uint8
-    again = look(EMPTY, resolution=37)
-    image[:] = 0
-    assert again.any()
-
-
-def test_the_same_scene_gives_the_same_bytes() -> None:
-    scene = Scene.of([box(20, 0.5, 25), box(18, 0.5, 24, style=Style.TRANSPARENT)])
-    assert look(scene, 33.3).tobytes() == look(scene, 33.3).tobytes()
-
-
-def test_dark_is_black() -> None:
-    assert not look(Scene.of([box(20, 0.5, 25)]), dark=True).any()
-    assert look(EMPTY, dark=True, grayscale=True).shape == (84, 84, 1)
-
-
-def test_grayscale_is_the_mean_of_the_channels() -> None:
-    scene = Scene.of([box(20, 0.5, 25, color=(0.9, 0.2, 0.1, 1))])
-    mean = look(scene).astype(int).sum(axis=-1) / 3
-    assert np.abs(look(scene, grayscale=True)[..., 0] - mean).max() <= 0.5
 
 
 def test_sky_above_floor_below_fence_between() -> None:
@@ -200,30 +154,6 @@ def test_the_inside_of_a_zone_is_clear_and_its_outside_is_fog() -> None:
 
 
 # --- what is drawn in place of colliders ---------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", LOOKS)
-def test_the_pieces_of_looks_are_convex_and_their_faces_flat(name: str) -> None:
-    for number, piece in enumerate(LOOKS[name]):
-        corners = ring_corners(piece).reshape(-1, 3)
-        arrays = assemble({name: (piece,)})
-        beyond = corners @ arrays.planes[:, :3].T - arrays.planes[:, 3]
-        assert beyond.max() < 0.02, f"piece {number}: a corner is {beyond.max():.3f} m outside"
-        assert (beyond.max(axis=0) > -0.02).all(), f"piece {number}: a face touches no corner"
-
-
-def test_a_look_that_is_its_collider_is_drawn_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    slab = Piece((Ring(-0.5, 0, 0, 0.5, 0.5), Ring(0.5, 0, 0, 0.5, 0.5)), alpha=0.6)
-    full = replace(slab, alpha=1.0)
-    arrays = assemble({"Wall": (full,), "WallTransparent": (slab,)})
-    monkeypatch.setattr(camera, "pieces", lambda: arrays)
-    turned = {"rotation": rotation(40), "color": (0.8, 0.3, 0.1, 0.6)}
-    for look_number, style in ((0, Style.PLAIN), (1, Style.TRANSPARENT)):
-        plain = Primitive(Shape.BOX, (20.5, 0.6, 25), (0.6, 0.9, 1.4), style=style, **turned)  # type: ignore[arg-type]
-        frames = [look(Scene.of([item])) for item in (plain, replace(plain, look=look_number))]
-        same = np.all(frames[0] == frames[1], axis=-1)
-        assert np.mean(~same) < 0.001  # a ray along an edge
-        assert np.any(frames[0] != look(EMPTY))
 
 
 def test_a_look_hides_its_colliders_and_leaves_the_rays_alone() -> None:
@@ -267,11 +197,6 @@ def test_a_sign_shows_its_symbol_upright_to_who_reads_it() -> None:
     assert np.array_equal(behind, board("default", 23.5, 270)), "the back is plain"
 
 
-def test_every_symbol_is_drawn_and_none_is_another() -> None:
-    frames = {board(name).tobytes() for name in SYMBOLS}
-    assert len(frames) == len(SYMBOLS) == 15
-
-
 def test_a_code_shows_its_squares_white_black_or_in_the_item_s_colour() -> None:
     green = (RGB(r=0, g=255, b=0),)
     plain, tinted = board("011/100"), board("011/100", colors=green)
@@ -289,11 +214,6 @@ def test_a_code_shows_its_squares_white_black_or_in_the_item_s_colour() -> None:
             else:
                 assert plain[at].min() > empty[at].min(), "whiter than the board"
                 assert tinted[at][1] > tinted[at][[0, 2]].max() == 0
-
-
-def test_a_sign_without_a_name_shows_an_arrow_and_an_unknown_name_nothing() -> None:
-    assert np.array_equal(board(None), board("right-arrow"))
-    assert np.array_equal(board("hello"), board("default"))
 
 
 # --- against the real build --------------------------------------------------------------------

@@ -33,7 +33,10 @@ def test_object_permanence_is_played() -> None:
     assert {"object-permanence", "cups", "grid-cups", "chick-task", "tunnel-effect"} <= {*HIDING}
 
 
-@pytest.mark.parametrize("name", HIDING)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=pytest.mark.slow if k % 3 else ()) for k, one in enumerate(HIDING)],
+)
 def test_claims_hold_when_played(name: str) -> None:
     family = load_family(name)
     rng = np.random.default_rng(17)

@@ -28,11 +28,6 @@ def test_they_see_what_the_middle_ray_sees(rays: RaySpec) -> None:
     assert rays.angles == [0.0] * (2 * rays.per_side + 1)
 
 
-def test_angles_are_to_the_right_and_left_in_turn() -> None:
-    assert RaySpec(2, 60.0).angles == [0.0, 30.0, -30.0, 60.0, -60.0]
-    assert (RaySpec(2, 60.0).spacing, RaySpec(0, 60.0).spacing) == (30.0, 60.0)
-
-
 @pytest.mark.parametrize("rays", SPECS)
 @pytest.mark.parametrize("name", ["braitenberg", "scout", "braitenberg+resolution=0.5"])
 def test_agents_that_come_with_us_act_on_them(rays: RaySpec, name: str) -> None:

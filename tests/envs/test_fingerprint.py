@@ -6,7 +6,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from animalcat.envs.agents.base import EpisodeInfo
@@ -14,7 +13,6 @@ from animalcat.envs.agents.fingerprint import (
     AgentFingerprint,
     differences,
     environment_changes,
-    folded,
     in_words,
 )
 from animalcat.envs.agents.limits.reference import read_reference
@@ -23,9 +21,6 @@ from animalcat.envs.agents.watching import (
     Watch,
     agent_environment,
     as_now,
-    excluded,
-    in_memory,
-    started_by,
 )
 from animalcat.envs.surroundings import simulator_environment
 from animalcat.envs.types import ObservationSpec
@@ -82,15 +77,6 @@ def test_what_differs_is_named(change: dict[str, object], words: str) -> None:
     assert in_words(differences(KNOWN, replace(KNOWN, **change))) == words  # pyright: ignore[reportArgumentType]
 
 
-def test_before_the_first_reset_is_over_nothing_is_missed_yet() -> None:
-    early = replace(KNOWN, files={"agent.py": "a1"})
-    assert differences(KNOWN, early, now_whole=False) == ()
-    assert differences(KNOWN, early) != ()
-    assert differences(early, KNOWN, known_whole=False) == ()
-    other = replace(KNOWN, files={"agent.py": "a2"})
-    assert differences(KNOWN, other, now_whole=False) == ("agent.py has other content",)
-
-
 def test_of_unknown_agents_only_the_same_process_is_the_same() -> None:
     one, other = AgentFingerprint(process="p"), AgentFingerprint(process="q")
     assert differences(one, one) == ()
@@ -98,19 +84,6 @@ def test_of_unknown_agents_only_the_same_process_is_the_same() -> None:
     assert differences(AgentFingerprint(), AgentFingerprint())
     assert "before it was unknown" in in_words(differences(one, KNOWN))
     assert (one.short, one.digest) == ("unknown", "")
-
-
-def test_agents_in_memory_are_told_apart_by_their_class() -> None:
-    class A: ...
-
-    class B: ...
-
-    assert in_memory(A()) == in_memory(A) == in_memory(A())
-    assert differences(in_memory(A()), in_memory(B()))
-    A.__qualname__ = B.__qualname__  # as where a cell of a notebook is run again
-    assert differences(in_memory(A()), in_memory(B()))
-    assert in_memory() == in_memory()
-    assert started_by(1) == started_by(1)
 
 
 def test_the_digest_holds_what_the_agent_is_and_nothing_else() -> None:
@@ -124,16 +97,6 @@ def test_the_digest_holds_what_the_agent_is_and_nothing_else() -> None:
     assert len({KNOWN.digest, *(other.digest for other in others)}) == 5
     assert KNOWN.short == KNOWN.digest[:8]
     assert KNOWN.short in KNOWN.words
-
-
-def test_very_many_files_are_one_digest_that_still_tells_them_apart() -> None:
-    files = {f"data/{k}.png": str(k) for k in range(30)} | {"agent.py": "a"}
-    few = folded(files, 10)
-    assert sorted(few) == ["agent.py", "data/* (30 files)"]
-    assert folded(files | {"data/7.png": "other"}, 10) != few
-    assert folded(files, 100) == files
-    apart = {f"{k}/x": str(k) for k in range(30)}
-    assert list(folded(apart, 10)) == ["* (30 files)"]
 
 
 @pytest.mark.parametrize("relative", [False, True])
@@ -172,56 +135,6 @@ def test_a_process_tells_what_its_agent_imports_and_opens(
     assert len(differences(whole, as_now(whole, read))) == 2
 
 
-def test_mapped_weights_and_links_count(tmp_path: Path) -> None:
-    weights = tmp_path / "real" / "w.npy"
-    weights.parent.mkdir()
-    np.save(weights, np.zeros(4))
-    (tmp_path / "link.npy").symlink_to(weights)
-    (tmp_path / "agent.py").write_text("")
-    watch = Watch(read_reference(f"{tmp_path}/agent.py:A"))
-    with watch:
-        kept = np.load(tmp_path / "link.npy", mmap_mode="r")
-        np.load(str(weights))
-    assert {"agent.py", "link.npy", "real/w.npy"} == set(watch.fingerprint().files)
-    assert kept.shape == (4,)
-
-
-def test_what_belongs_to_the_machine_is_no_part_of_an_agent(tmp_path: Path) -> None:
-    for path in (np.__file__, sys.executable, "/proc/cpuinfo", "/etc/passwd", pytest.__file__):
-        assert excluded(Path(path), tmp_path)
-    assert excluded(tmp_path / "__pycache__" / "agent.pyc", tmp_path)
-    assert excluded(tmp_path / ".venv/lib/python3/site-packages/x.py", tmp_path)
-    assert not excluded(tmp_path / "agent.py", tmp_path)
-    assert not excluded(Path("/usr/src/app/weights.bin"), Path("/usr/src/app"))
-    assert excluded(Path("/usr/share/zoneinfo/UTC"), Path("/usr/src/app"))
-    assert not excluded(Path("/data/weights.bin"), None)
-
-
-def test_builtin_agents_have_our_version() -> None:
-    read = read_reference("builtin:random+lapses=0.2")
-    with Watch(read) as watch:
-        make_agent(read)
-    found = watch.fingerprint()
-    assert found.files == {}
-    assert (found.name, found.options) == ("builtin:random", {"lapses": "0.2"})
-    assert found.version
-    assert "the agent is" in in_words(differences(found, as_now(found, read_reference("a.py:A"))))
-
-
-def test_a_client_declares_files_by_their_content(tmp_path: Path) -> None:
-    (tmp_path / "w.bin").write_text("1")
-    one = AgentFingerprint.declared(
-        "ppo", version="3", options={"lr": 0.1}, files=[tmp_path / "w.bin"]
-    )
-    assert one.options == {"lr": "0.1"}
-    assert one.source == "declared"
-    (tmp_path / "w.bin").write_text("2")
-    other = AgentFingerprint.declared(
-        "ppo", version="3", options={"lr": 0.1}, files=[tmp_path / "w.bin"]
-    )
-    assert differences(one, other) == (f"{(tmp_path / 'w.bin').as_posix()} has other content",)
-
-
 def test_variables_that_change_something_are_kept_and_compared() -> None:
     variables = {"PYTHONHASHSEED": "0", "ANIMALCAT_AGENT_MODE": "x", "HOME": "/", "LANG": "C"}
     assert agent_environment(variables) == {"ANIMALCAT_AGENT_MODE": "x", "PYTHONHASHSEED": "0"}
@@ -233,9 +146,3 @@ def test_variables_that_change_something_are_kept_and_compared() -> None:
         "the environment variable ANIMALCAT_UNITY_TIME_SCALE is 5 and was not set",
     )
     assert environment_changes(unity, unity) == ()
-
-
-def test_a_name_alone_is_no_fingerprint() -> None:
-    with pytest.raises(ValueError, match="a name alone"):
-        AgentFingerprint.declared("ppo")
-    assert AgentFingerprint.declared("ppo", version="7").known

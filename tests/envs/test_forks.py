@@ -148,22 +148,6 @@ async def test_workers_go_on_without_the_fork_server_and_there_is_another(fork: 
     await later.close()
 
 
-async def test_a_fork_server_that_cannot_work_is_done_without() -> None:
-    program = (
-        "import sys, runpy\n"
-        "if '--forks' in sys.argv: sys.exit('not here')\n"
-        "runpy.run_module('animalcat.envs.worker', run_name='__main__', alter_sys=True)\n"
-    )
-    fork = Fork((sys.executable, "-c", program), Patience())
-    worker = WorkerClient("sim", SPEC, starter=fork)
-    await worker.load(ARENA, 0)
-    assert fork.pid is None
-    assert worker.pid is not None
-    assert psutil.Process(worker.pid).ppid() == os.getpid()
-    await worker.close()
-    await fork.close()
-
-
 async def test_a_fork_server_that_hangs_is_given_up_and_a_cancelled_start_waits_for_nothing() -> (
     None
 ):

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium import spaces
-from gymnasium.utils.env_checker import check_env
 
 from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import ArenaError, ArenaWarning
-from animalcat.arena_configs.placement import place
-from animalcat.arena_configs.returns import max_return
+from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.gym import NAVIGATION, ArenaEnv
-from animalcat.envs.register import register_environments
-from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.spaces import SENSORS
-from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase
+from animalcat.envs.types import EndedBy, Phase
 
 ROOT = Path(__file__).resolve().parents[2]
 AHEAD = """\
@@ -59,50 +51,6 @@ def run(env: ArenaEnv, seed: int = 0) -> tuple[float, bool, bool, dict[str, Any]
     raise AssertionError("the episode has no end")
 
 
-@pytest.mark.parametrize("flat", [False, True])
-@pytest.mark.parametrize("camera", [False, True])
-@pytest.mark.parametrize("rays", [False, True])
-def test_gymnasiums_checker_has_nothing_to_say(flat: bool, camera: bool, rays: bool) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        env = gymnasium.make(
-            "animalcat/Arena-v0",
-            flat_actions=flat,
-            camera=camera,
-            resolution=32,
-            rays=rays,
-            render_mode="rgb_array",
-        )
-        check_env(env.unwrapped)
-        env.close()
-
-
-@pytest.mark.parametrize(
-    ("before", "name"),
-    [
-        ("import animalcat, importlib.util; importlib.util.find_spec('gymnasium')", ""),
-        ("", "animalcat:"),
-    ],
-)
-def test_a_fresh_process_makes_it_beside_a_folder_called_envs(
-    tmp_path: Path, before: str, name: str
-) -> None:
-    (tmp_path / "envs").mkdir()
-    (tmp_path / "envs" / "__init__.py").write_text("raise RuntimeError('not the project')")
-    script = tmp_path / "agent.py"
-    script.write_text(
-        f"{before}\nimport gymnasium\n"
-        f"env = gymnasium.make('{name}animalcat/Arena-v0')\n"
-        "env.reset(seed=1)\n"
-        "print(env.step(env.action_space.sample())[1])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 0
-
-
 def test_the_client_alone_has_the_contract_and_the_agents() -> None:
     absent = ("numba", "sapien", "pydantic", "yaml", "pymc")
     code = (
@@ -128,22 +76,6 @@ def test_vectorised() -> None:
     envs.close()
 
 
-def test_the_space_is_a_dict_of_what_is_on_or_the_one_box() -> None:
-    everything = ArenaEnv(camera=True, resolution=20)
-    assert isinstance(everything.observation_space, spaces.Dict)
-    assert set(everything.observation_space) == set(SENSORS)
-    frame = ArenaEnv(camera=True, resolution=20, grayscale=True, sensors=["camera"])
-    assert frame.observation_space == spaces.Box(0, 255, (20, 20, 1), np.uint8)
-    rays = ArenaEnv(sensors=["rays"], rays_per_side=3, ray_tags=18)
-    assert rays.observation_space == spaces.Box(0, 1, (140,), np.float32)
-    spec = ArenaEnv(observation_spec=ObservationSpec(CameraSpec(16), None))
-    assert isinstance(spec.observation_space, spaces.Dict)
-    assert set(spec.observation_space) == set(SENSORS) - {"rays"}
-    for env in (everything, frame, rays, spec):
-        observation, _ = env.reset(seed=0)
-        assert observation in env.observation_space
-
-
 def test_either_form_of_action_does_the_same() -> None:
     pairs, flat = ArenaEnv(sensors=["position"]), ArenaEnv(sensors=["position"], flat_actions=True)
     pairs.reset(seed=3)
@@ -154,18 +86,6 @@ def test_either_form_of_action_does_the_same() -> None:
     for env, bad in ((pairs, [3, 0]), (pairs, [0, -1]), (flat, 9), (flat, 1.0)):
         with pytest.raises(ValueError, match="action"):
             env.step(bad)  # type: ignore[arg-type]
-
-
-def test_a_goal_terminates() -> None:
-    total, terminated, truncated, info = run(ArenaEnv(ahead("GoodGoal")))
-    assert (terminated, truncated, info) == (True, False, {"ended_by": "goal"})
-    assert 1.8 < total < 2.0
-
-
-def test_death_terminates() -> None:
-    total, terminated, truncated, info = run(ArenaEnv(ahead("DeathZone"), keep_unpassable=True))
-    assert (terminated, truncated, info) == (True, False, {"ended_by": "death"})
-    assert total < -1
 
 
 def test_time_truncates() -> None:
@@ -228,24 +148,6 @@ def test_with_unity_s_numbers_a_seed_stands_for_a_process() -> None:
         ArenaEnv(rng="unity", backend="unity:/bin/true")
 
 
-def test_arenas_from_file_text_and_model(tmp_path: Path) -> None:
-    file = tmp_path / "arena.yml"
-    file.write_text(ahead("GoodGoal"))
-    model = load_text(ahead("GoodGoal"), "x").config.arenas[0]
-    for arena in (file, str(file), ahead("GoodGoal"), model):
-        assert run(ArenaEnv(arena))[3] == {"ended_by": "goal"}
-    env = ArenaEnv(keep_unpassable=True)
-    env.reset(seed=0, options={"arena": ahead("DeathZone")})
-    assert run(env)[3] == {"ended_by": "death"}
-
-
-def second_goal(name: str) -> str:
-    """An arena with a goal, and with something else behind the agent."""
-    return ahead("GoodGoal") + (
-        f"    - !Item\n      name: {name}\n      positions: [!Vector3 {{x: 20, y: 0, z: 3}}]\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -266,57 +168,6 @@ def test_what_is_wrong_with_an_arena_is_raised(tmp_path: Path, text: str, words:
             make()
         assert all(word in str(caught.value) for word in words), caught.value
         assert caught.value.problems
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (ahead("GoodGoal").replace("t: 250", "t: 0250"), ["arena.yml:4", "`0250` is 168"]),
-        (second_goal("GodGoal"), ["arena.yml:14", "Did you mean GoodGoal?"]),
-        (second_goal("BadGoal").replace("z: 3}", "z: 50}"), ["above 40"]),
-        (
-            ahead("GoodGoal") + ahead("GoodGoal").partition("arenas:\n")[2].replace("0:", "7:"),
-            ["there are 2 arenas: arena 0 is played, and the other 1 are not"],
-        ),
-    ],
-)
-def test_what_is_doubtful_in_an_arena_is_said(tmp_path: Path, text: str, words: list[str]) -> None:
-    file = tmp_path / "arena.yml"
-    file.write_text(text)
-    with pytest.warns(ArenaWarning) as caught:
-        env = ArenaEnv(file)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert run(env)[3] == {"ended_by": "goal"}  # where it was said, it is not said again
-    (said,) = caught
-    assert all(word in str(said.message) for word in words), said.message
-
-
-def test_an_arena_is_at_fault_only_where_each_draw_is() -> None:
-    chance = ahead("GoodGoal").replace("x: 2, y: 2, z: 2", "x: -1, y: -1, z: -1")
-
-    def marked(mark: float) -> str:
-        return chance.replace("    items", f"    passMark: {mark}\n    items")
-
-    def best(seed: int) -> float:
-        return max_return(place(load_text(chance, "x").config.first, np.random.default_rng(seed)))
-
-    returns = [best(seed) for seed in range(5)]
-    assert returns[0] < max(returns)
-    with pytest.warns(ArenaWarning, match="no play can pass"):
-        ArenaEnv(marked((returns[0] + max(returns)) / 2))
-    with pytest.raises(ArenaError, match="no play can pass"):
-        ArenaEnv(marked(max(returns)))
-
-
-def test_who_loads_an_arena_directly_is_told_what_is_not_simulated() -> None:
-    arena = load_text(second_goal("GodGoal"), "x").config.first
-    environment = SimEnvironment(ObservationSpec())
-    with pytest.warns(ArenaWarning, match=r"GodGoal \(Animal-AI has no such object\)"):
-        environment.load(arena, 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        SimEnvironment(ObservationSpec(), tell=False).load(arena, 0)
 
 
 def test_render_shows_the_camera() -> None:
@@ -385,11 +236,6 @@ def test_several_arenas_are_played_in_turn() -> None:
         ArenaEnv([short, "no: arena\n"])
 
 
-def test_registering_twice_is_fine() -> None:
-    register_environments()
-    assert "animalcat/Arena-v0" in gymnasium.registry
-
-
 def test_a_window_shows_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     env = gymnasium.make("animalcat/Arena-v0", render_mode="human", decision_period=20)
@@ -420,14 +266,3 @@ def test_a_window_shows_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     env.close()
     with pytest.raises(RuntimeError, match="not open"):
         window.pixels()
-
-
-def test_a_window_that_cannot_open_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SDL_VIDEODRIVER", "none such")
-    env = ArenaEnv(render_mode="human")
-    with pytest.raises(RuntimeError, match="SDL_VIDEODRIVER=dummy"):
-        env.reset(seed=1)
-    env.close()
-    monkeypatch.setitem(sys.modules, "pygame", None)
-    with pytest.raises(ImportError, match=r"pip install .*\[render\]"):
-        ArenaEnv(render_mode="human")

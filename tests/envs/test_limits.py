@@ -6,27 +6,23 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.model import RGB, STEPS_PER_UNIT, Arena
-from animalcat.arena_configs.tags import RAY_TAGS
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.limits.acting import FollowsColor, Lapses
-from animalcat.envs.agents.limits.catalogue import LIMITS, limits_of
-from animalcat.envs.agents.limits.context import SHAPE_COLUMN, TAG_COLUMN, TAGS, WEDGE
-from animalcat.envs.agents.limits.limited import LimitedAgent, limited
+from animalcat.envs.agents.limits.catalogue import LIMITS
+from animalcat.envs.agents.limits.context import TAGS
+from animalcat.envs.agents.limits.limited import limited
 from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.envs.agents.limits.seeing import Resolution, Sight
-from animalcat.envs.agents.load import ABOUT, BUILTIN, AgentLoadError, load_agent
-from animalcat.envs.agents.scout.settings import ScoutSettings
+from animalcat.envs.agents.load import AgentLoadError, load_agent
 from animalcat.envs.answers import Actions, Note, Noted
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.sim.scene import Shape
-from animalcat.envs.state import Column
 from animalcat.envs.types import CameraSpec, EndedBy, Observation, ObservationSpec, RaySpec
 from tests.things import AGENT, GOAL, ON_FOOT, thing
 
@@ -114,12 +110,10 @@ def play(reference: str, name: str, camera: bool = False) -> Played:
     [
         ("sight=40+no-search", "open", None),
         ("sight=10+no-search", None, "open"),
-        ("sight=10", "open", None),
         ("resolution=3+no-search", "open", "small"),
         ("smallest=1.5+no-search", "open", "small"),
         ("memory=8+no-search", "falls", None),
         ("memory=1+no-search", "open", "falls"),
-        ("memory=1", "screen", None),
         ("memory=8+no-search", "dark", "screen"),
         ("no-permanence", "falls", "dark"),
         ("follows=last-place", "falls", "dark"),
@@ -127,16 +121,11 @@ def play(reference: str, name: str, camera: bool = False) -> Played:
         ("ramp-shy", "lava", "ramp"),
         ("platform-shy", "lava", "ramp"),
         ("left", "left", "right"),
-        ("right", "right", "left"),
         ("follows=left", "left", "right"),
-        ("follows=right", "right", "left"),
-        ("path=27", "small", None),
         ("path=23", None, "small"),
         ("gives-up=1", None, "open"),
         ("only-with=lava", "lava", "open"),
         ("not-with=lava", "open", "lava"),
-        ("only-with=ramp", "ramp", "open"),
-        ("not-with=ramp", "lava", "ramp"),
         ("not-with=ramp", "screen", "beside"),
         ("only-with=wall", "screen", "beside"),
         ("lapses=1", None, "open"),
@@ -151,55 +140,6 @@ def test_a_limit_acts_and_no_more_than_it_says(
     if fails is not None:
         assert play("builtin:planner", fails).reached
         assert not play(reference, fails).reached
-
-
-@pytest.mark.parametrize(
-    ("limits", "passes", "fails"),
-    [
-        ("left", "left", "right"),
-        ("right", "right", "left"),
-        ("not-with=lava", "open", "lava"),
-        ("only-with=ramp", None, "open"),
-        ("gives-up=1", None, "open"),
-        ("path=10", None, "open"),
-    ],
-)
-def test_limits_work_with_an_agent_that_knows_nothing_of_them(
-    limits: str, passes: str | None, fails: str
-) -> None:
-    reference = f"builtin:braitenberg+{limits}"
-    assert passes is None or play(reference, passes).reached
-    assert play("builtin:braitenberg", fails).reached
-    assert not play(reference, fails).reached
-
-
-@pytest.mark.parametrize("more", ["", "+left", "+delay=0.3", "+left+delay=0.3"])
-def test_it_looks_all_round_before_it_plays_however_long_it_is_held(more: str) -> None:
-    """It begins where it looked at first: on the straight way to the goal."""
-    assert play(f"builtin:braitenberg+only-with=lava{more}", "held").reached
-    assert not play(f"builtin:braitenberg+not-with=lava{more}", "held").reached
-    assert play(f"builtin:braitenberg+not-with=ramp{more}", "held").reached
-
-
-def test_other_limits_act_while_it_looks_round() -> None:
-    assert set(play("builtin:braitenberg+left+only-with=lava", "lava").actions[:60]) == {2}
-    assert set(play("builtin:braitenberg+delay=0.3+only-with=lava", "open").actions[:5]) == {0}
-    done = play("builtin:random+gives-up=3+only-with=lava", "lava").actions
-    assert set(done[:50]) == {1}
-    assert set(done[50:]) == {0}
-    assert not play("builtin:forward+sight=5+only-with=lava", "lava").metres
-
-
-@pytest.mark.parametrize("more", ["lapses=0.5", "delay=0.3", "path=30", "days=1"])
-def test_it_stands_still_elsewhere_whatever_other_limits_do(more: str) -> None:
-    assert set(play(f"builtin:planner+only-with=lava+{more}", "open").actions) == {0}
-    assert set(play(f"builtin:braitenberg+only-with=lava+{more}", "open").actions[66:]) == {0}
-
-
-def test_who_follows_a_colour_does_so_only_where_it_plays() -> None:
-    lost = play("builtin:braitenberg+follows=red+only-with=lava", "red wall", camera=True)
-    assert lost.actions[:60] == (1,) * 60
-    assert lost.metres == 0.0
 
 
 @pytest.mark.parametrize("metres", [5, 12, 20])
@@ -301,21 +241,6 @@ def test_a_colour_draws_it_to_its_side() -> None:
     assert limit.do(6, seen) == 3
 
 
-def test_a_colour_fraudster_goes_to_the_colour_and_misses_the_goal() -> None:
-    assert play("builtin:braitenberg", "red wall", camera=True).reached
-    lost = play("builtin:braitenberg+follows=red", "red wall", camera=True)
-    assert not lost.reached
-    assert np.hypot(lost.places[-1][0] - 10, lost.places[-1][1] - 15) < 3
-    assert play("builtin:braitenberg+follows=red", "open", camera=True).reached
-
-
-def test_what_is_drawn_follows_the_seed_and_no_limit_disturbs_another() -> None:
-    once = play("builtin:planner+lapses=0.3", "open")
-    assert played(load_agent("builtin:planner+lapses=0.3"), ARENAS["open"], STATE) == once
-    more = "builtin:planner+ramp-shy=0.5+lapses=0.3"
-    assert play(more, "open") == once
-
-
 def test_who_confuses_two_hiding_places_never_finds_the_goal() -> None:
     """It passes the goal on its way, and stays with the place that it took for the goal's."""
     given = {"places": 6, "hidden": 3.0, "distance": 14.0, "lava": 0, "ramp": 0, "platform": 0}
@@ -323,37 +248,6 @@ def test_who_confuses_two_hiding_places_never_finds_the_goal() -> None:
     for places, finds in ((5, False), (6, True)):
         agent = load_agent(f"builtin:planner+places={places}+no-search")
         assert played(agent, one.arena, STATE).reached == finds
-
-
-def test_a_share_of_episodes_is_one() -> None:
-    agent = load_agent("builtin:planner+lava-blind=0.3")
-    blind = list[bool]()
-    for seed in range(400):
-        agent.reset(EpisodeInfo(0, seed, STATE))
-        blind.append(not agent.agent.settings.fears_lava)  # type: ignore[attr-defined]
-    assert np.mean(blind) == pytest.approx(0.3, abs=0.06)
-
-
-def test_the_scout_is_given_its_settings() -> None:
-    agent: Any = load_agent("builtin:scout+memory=2+no-search+lapses=0.1")
-    agent.reset(EpisodeInfo(0, 1, SPEC))
-    assert agent.agent.agent.settings == ScoutSettings(memory_seconds=2.0, searches=False)
-
-
-def test_several_actions_are_limited_one_by_one(tmp_path: Path) -> None:
-    file = tmp_path / "c++" / "mine.py"
-    file.parent.mkdir()
-    file.write_text(
-        "from animalcat import Actions\n"
-        "class Mine:\n"
-        "    def reset(self, info): pass\n"
-        "    def act(self, observation): return Actions([3, 4, 5])\n"
-    )
-    agent = load_agent(f"{file}:Mine+left+delay=0.06")
-    assert isinstance(agent, LimitedAgent)
-    agent.reset(EpisodeInfo(0, 0, SPEC))
-    assert agent.act(blank(SPEC)) == Actions([0, 3, 3])
-    assert agent.act(blank(SPEC)) == Actions([5, 3, 3])
 
 
 class Lister:
@@ -369,24 +263,6 @@ class Lister:
         return Noted(Actions([3] * 40), Note(f"answer {self.asked}"))
 
 
-def test_a_path_is_as_long_as_it_says_for_several_actions_too() -> None:
-    environment, agent = SimEnvironment(SPEC), Lister()
-    step = environment.load(ARENAS["open"], 0)
-    walker = limited(agent, read_reference("builtin:forward+path=5"))
-    walker.reset(EpisodeInfo(0, 0, SPEC))
-    notes = list[str]()
-    for _ in range(60):
-        answer = walker.act(step.observation)
-        if isinstance(answer, Noted):
-            notes.append(answer.note.text)
-            answer = answer.actions
-        assert isinstance(answer, int)
-        step = environment.step(answer)
-    environment.close()
-    assert float(step.observation.position[2]) == pytest.approx(5 + 5, abs=0.4)
-    assert notes == ["answer 1"]  # it stands before they are used up
-
-
 def test_several_actions_are_used_up_before_the_agent_is_asked_again() -> None:
     agent = Lister()
     walker = limited(agent, read_reference("builtin:forward+path=5"))
@@ -395,21 +271,6 @@ def test_several_actions_are_used_up_before_the_agent_is_asked_again() -> None:
         for number in range(90):
             walker.act(blank(SPEC))
             assert agent.asked == 1 + number // 40
-
-
-def test_a_colour_draws_it_by_each_picture() -> None:
-    spec = ObservationSpec(CameraSpec(32))
-    follower = limited(Lister(), read_reference("builtin:forward+follows=red"))
-    follower.reset(EpisodeInfo(0, 0, spec))
-    seen = blank(spec)
-    assert seen.camera is not None
-    first = follower.act(seen)
-    assert isinstance(first, Noted)
-    assert first.actions == 3
-    seen.camera[10:20, 25:30] = (200, 20, 20)
-    assert follower.act(seen) == 1
-    seen.camera[:] = 0
-    assert follower.act(seen) == 3
 
 
 @pytest.mark.parametrize(
@@ -462,34 +323,6 @@ def test_coroutines_cannot_be_limited(tmp_path: Path) -> None:
         load_agent(f"{file}:Mine+lapses=.1")
 
 
-@pytest.mark.parametrize(
-    ("reference", "spec", "words"),
-    [
-        ("builtin:braitenberg+sight=3", ObservationSpec(CameraSpec(16)), "play without a camera"),
-        ("builtin:random+sight=3", ObservationSpec(rays=None), "the observation has none"),
-        ("builtin:random+resolution=3", ObservationSpec(rays=None), "has neither"),
-        ("builtin:random+follows=red", SPEC, "turn it on with --camera"),
-        ("builtin:random+not-with=decoy", SPEC, "these have 12 tags"),
-        ("builtin:random+not-with=ramp", ObservationSpec(rays=None), "needs rays"),
-        ("builtin:planner+memory=2", SPEC, "does not show"),
-    ],
-)
-def test_an_observation_must_have_what_a_limit_acts_on(
-    reference: str, spec: ObservationSpec, words: str
-) -> None:
-    with pytest.raises(ValueError, match=words):
-        load_agent(reference).reset(EpisodeInfo(0, 0, spec))
-
-
-def test_lists_are_whole() -> None:
-    assert set(ABOUT) == set(BUILTIN)
-    assert {name for agent in BUILTIN for name in limits_of(agent)} == set(LIMITS)
-    for name, limit in LIMITS.items():
-        reference = f"builtin:planner+{name}={limit.example}"
-        days = "+days=0.5" if name == "seed" else ""
-        assert name in read_reference(reference + days).limits
-
-
 def test_the_page_lists_all() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "agents.md").read_text("utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
@@ -497,10 +330,3 @@ def test_the_page_lists_all() -> None:
         shown = f"`{name}`" if limit.otherwise is not None else f"`{name}="
         assert any(shown in row or f"`{name}=" in row for row in rows) or name == "seed", name
     assert all(f"`{kind}`" in page for kind in TAGS)
-
-
-def test_tags_are_those_of_the_rays() -> None:
-    assert {tag for tags in TAGS.values() for tag in tags} <= set(RAY_TAGS)
-    assert TAG_COLUMN == Column.TAG
-    assert SHAPE_COLUMN == Column.SHAPE
-    assert WEDGE == Shape.WEDGE

@@ -15,7 +15,7 @@ from animalcat.arena_configs.features.registry import FEATURES, measure_features
 from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaError, Item, Vector3
-from animalcat.arena_configs.placement import MAX_OBJECTS, place
+from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.measure import LONGEST, measure_playing, watch
 from animalcat.envs.testing import start, thing
@@ -71,57 +71,10 @@ def test_without_a_reward_nothing_is_hidden(items: tuple[Item, ...]) -> None:
     }
 
 
-def test_without_an_agent_it_starts_by_chance() -> None:
-    found = measured(thing("GoodGoal", 20, 0, 20))
-    assert found["occluderPresence"] == 0.0
-    assert not isinstance(found["wayLength"], str)
-
-
-def test_a_goal_that_nobody_gets_to() -> None:
-    """It falls into a box: hidden, and nobody knows for how long."""
-    box = [thing("Wall", 20, 0, z, size=(9, 4, 1)) for z in (26, 34)]
-    box += [thing("Wall", x, 0, 30, size=(1, 4, 6.9)) for x in (16, 24)]
-    found = measured(start(), *box, thing("GoodGoal", 20, 8, 30))
-    never = "the hidden goal is not seen from anywhere that the agent can safely get to"
-    assert found["occluderPresence"] == 1.0
-    assert found["hiddenStanding"] == found["timeUnderOcc"] == found["hiddenFrom"] == never
-    assert found["wayLength"] == found["hiddenMoving"] == found["timeNeeded"]
-    assert "no safe way" in str(found["wayLength"])
-
-
 def test_an_agent_that_starts_inside_something() -> None:
     """The arena's own objects cannot stand in the agent, but lava may lie under it."""
     found = measured(start(), thing("DeathZone", 20, 0, 5), thing("GoodGoal", 20, 0, 20))
     assert found["lavaPresence"] == 1.0
-
-
-@pytest.mark.timeout(120)
-def test_two_thousand_walls() -> None:
-    spots = [(x, z) for x in np.arange(0.5, 39.5, 0.87) for z in np.arange(8, 39.5, 0.7)]
-    spots = spots[: MAX_OBJECTS - 2]
-    crowd = Item(
-        name="Wall",
-        positions=tuple(Vector3(x=float(x), z=float(z)) for x, z in spots),
-        sizes=(Vector3(x=0.2, y=1, z=0.2),) * len(spots),
-        rotations=(0.0,) * len(spots),
-    )
-    found = measured(start(), crowd, thing("GoodGoal", 3, 9, 20))
-    assert found["obstacles"] == len(spots)
-    assert found["goalTravel"] != 0.0
-
-
-@pytest.mark.timeout(120)
-def test_two_thousand_rewards() -> None:
-    """So many are neither watched nor put in order, but counted."""
-    spots = [(x, z) for x in np.arange(0.5, 39.5, 0.87) for z in np.arange(8, 39.5, 0.7)]
-    crowd = Item(
-        name="GoodGoalMulti",
-        positions=tuple(Vector3(x=float(x), z=float(z)) for x, z in spots[: MAX_OBJECTS - 2]),
-        sizes=(Vector3(x=0.5, y=0.5, z=0.5),) * (MAX_OBJECTS - 2),
-    )
-    found = measured(start(), crowd)
-    assert found["rewards"] == MAX_OBJECTS - 2
-    assert "every order of up to 8 is tried" in str(found["bestReturn"])
 
 
 def test_what_never_comes_to_rest_is_watched_for_a_limited_time() -> None:
@@ -136,58 +89,6 @@ def test_what_never_comes_to_rest_is_watched_for_a_limited_time() -> None:
     seen = watch(survey, [survey.placement.objects[0]])
     assert not seen.rested
     assert math.isclose(float(seen.seconds[-1]), LONGEST, abs_tol=0.1)
-
-
-SEQUENCE = """!ArenaConfig
-randomizeArenas: {random}
-arenas:
-  0: !Arena
-    timeLimit: 100
-    passMark: 0
-    mergeNextArena: {merge}
-    items:
-    - !Item {{name: Agent, positions: [!Vector3 {{x: 20, y: 0, z: 5}}], rotations: [0]}}
-    - !Item {{name: GoodGoal, positions: [!Vector3 {{x: 20, y: 0, z: 15}}], sizes: [!Vector3 {{x: 1, y: 1, z: 1}}]}}
-  3: !Arena
-    timeLimit: 100
-    items:
-    - !Item {{name: Agent, positions: [!Vector3 {{x: 20, y: 0, z: 5}}], rotations: [0]}}
-  7: !Arena
-    timeLimit: 100
-    items:
-    - !Item {{name: Wall, positions: [!Vector3 {{x: 1.0e+30, y: 0, z: 20}}]}}
-"""  # noqa: E501
-
-
-def test_arenas_that_merge_are_measured_as_one(tmp_path: Path) -> None:
-    path = tmp_path / "three.yml"
-    text = SEQUENCE.format(random="false", merge="true")
-    path.write_text(text.replace("  3: !Arena", "  1: !Arena"))
-    chain, last = feature_rows(path, path.stem, PLAN)
-    assert [row.instance for row in (chain, last)] == ["three.0", "three.7"]
-    assert chain.features is not None
-    assert chain.features["rewards"] == 1.0
-    assert chain.missing["rewardDistance"] == "in arena 1 of the 2 that merge: no reward"
-    assert last.error
-    path.write_text(text)
-    (lost,) = feature_rows(path, path.stem, PLAN)
-    assert lost.error == "arenas[0].mergeNextArena: there is no arena 1 to merge with"
-
-
-@pytest.mark.parametrize("random", ["false", "true"])
-def test_arenas_of_a_file_are_measured_one_by_one(tmp_path: Path, random: str) -> None:
-    path = tmp_path / "three.yml"
-    path.write_text(SEQUENCE.format(random=random, merge="false"))
-    first, second, third = feature_rows(path, path.stem, PLAN)
-    assert [row.instance for row in (first, second, third)] == ["three.0", "three.3", "three.7"]
-    assert first.features is not None
-    assert first.features["rewardDistance"] == pytest.approx(10.0, abs=0.01)
-    assert second.missing["rewardDistance"] == "no reward"
-    assert third.features is None
-    assert third.error
-    for row in (first, second):
-        assert row.features is not None
-        assert row.features.keys() | row.missing.keys() == FEATURES.keys()
 
 
 @pytest.mark.parametrize(

@@ -56,14 +56,6 @@ def test_what_changed_is_named(other: Any, what: str) -> None:
     assert changes == (f"{what} has other content",)
 
 
-def test_what_an_agent_learns_does_not_make_it_another() -> None:
-    agent = defined()()
-    before = fingerprint_of(agent)
-    agent.weights += 1.0
-    assert fingerprint_of(agent) == before
-    assert fingerprint_of(defined()(1.0)).digest != before.digest
-
-
 def test_what_cannot_be_read_is_unknown() -> None:
     agent = defined()()
     agent.lock = threading.Lock()

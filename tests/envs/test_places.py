@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.backends import make_environment
-from animalcat.envs.messages import pack_steps, unpack_steps
 from animalcat.envs.places import can_watch, watch, watchable
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD, start, thing
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 from animalcat.envs.unity.late import LateSimEnvironment
-from tests.suites.environments import assert_same_steps
 
 AHEAD = Arena(time_limit=60, items=(start(z=3.0), thing("GoodGoal", 20, 0, 30)))
 WRONG, RIGHT = MarkedPlace(False, 20, 14, 0.3), MarkedPlace(True, 20, 22, 3.0)
@@ -48,14 +45,6 @@ def test_every_decision_period_sees_the_place_that_was_reached_first(turn: int) 
     assert one[-1].reached == (inside or [0])[0]
 
 
-@pytest.mark.parametrize("period", [1, 3, 20])
-def test_watching_changes_nothing_else(period: int) -> None:
-    plain, seen = (course(SimEnvironment(spec(period)), *some) for some in ((), PLACES))
-    assert {step.reached for step in plain} == {0}
-    assert [step.reached for step in seen] == sorted(step.reached for step in seen)
-    assert_same_steps(plain, [step._replace(reached=0) for step in seen])
-
-
 def test_a_place_that_was_left_within_one_decision_is_restored_with_a_snapshot() -> None:
     environment, other = SimEnvironment(spec(20)), SimEnvironment(spec(20))
     environment.load(AHEAD, 0)
@@ -80,10 +69,3 @@ def test_a_backend_of_decisions_alone_watches_only_if_they_are_physics_steps() -
     assert can_watch("sim", spec(20))
     assert can_watch("unity:/a/build", spec(1))
     assert not can_watch("unity:/a/build", spec(2))
-
-
-def test_what_was_reached_travels_with_a_step() -> None:
-    made = ObservationSpec().generate(np.random.default_rng(0))
-    steps = [Step(Phase.MID, 0.5, None, made, reached) for reached in (0, 1, 70_000)]
-    again = unpack_steps(pack_steps(steps), ObservationSpec())
-    assert [step.reached for step in again] == [0, 1, 70_000]

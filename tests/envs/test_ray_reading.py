@@ -9,10 +9,9 @@ from math import cos, radians, sin
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from animalcat import Ray, Rays, RaySpec
+from animalcat import Rays, RaySpec
 from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.model import Arena, Item
 from animalcat.arena_configs.tags import OBJECTS, RAY_TAGS, TAG_OF
@@ -59,25 +58,6 @@ def test_the_nearest_of_a_kind_is_where_it_stands(spec: RaySpec, number: int) ->
     assert rays.nearest("BadGoal", "Wall") is None
 
 
-@pytest.mark.parametrize("spec", [RaySpec(0, 60.0), RaySpec(0, 0.0, 18), RaySpec(2, 0.0)])
-def test_one_ray_and_rays_that_all_point_ahead(spec: RaySpec) -> None:
-    rays = seen(at(0.0, 10.0, "BadGoal"), spec=spec)
-    assert len(rays) == 2 * spec.per_side + 1
-    assert {ray.angle for ray in rays} == {0.0}
-    assert rays.nearest("BadGoal") == rays[0]
-    assert rays.nearest("arena") is None
-
-
-def test_the_nearer_one_of_several_is_found() -> None:
-    rays = seen(at(60, 12, "GoodGoal"), at(-90, 7, "GoodGoal"), at(0, 9, "Wall"), spec=WIDE)
-    assert [rays.nearest(name).angle for name in ("GoodGoal", "Wall")] == [-90.0, 0.0]  # type: ignore[union-attr]
-    assert rays.nearest("GoodGoal", "Wall") == rays.nearest("GoodGoal")
-    everything = list(rays)
-    assert everything == [rays[i] for i in range(len(rays))]
-    assert [ray.angle for ray in everything] == rays.angles
-    assert [ray.distance for ray in everything] == rays.distances.tolist()
-
-
 def test_the_columns_are_named_and_hold_what_the_names_say() -> None:
     for spec in (RaySpec(), RaySpec(1, 30.0, 18)):
         rays = seen(at(0, 9, "Wall"), spec=spec)
@@ -109,37 +89,12 @@ def test_every_object_is_found_by_its_name_or_named_as_one_that_is_not_told(
             rays.nearest(name)
 
 
-def test_objects_have_the_tags_of_the_catalogue() -> None:
-    assert {name: kind.tag for name, kind in KINDS.items()} == {**TAG_OF, "Ramp": "Immovable"}
-    assert set(RAY_TAGS) <= set(OBJECTS)
-
-
-def test_what_meets_nothing_is_neither_something_nor_other() -> None:
-    spec = RaySpec(1, 30.0)
-    values = np.zeros(spec.size, np.float32)
-    values[12:14] = 1.0
-    rays = Rays(values, spec)
-    assert rays[0] == Ray(0.0, 200.0, None)
-    assert rays[1].kind == OTHER
-    assert rays.tags.tolist() == [-2, -1, -1]
-
-
 def test_names_that_do_not_exist_are_refused_with_the_one_that_was_meant() -> None:
     rays = seen(spec=RaySpec())
     with pytest.raises(ValueError, match="no ray tells 'GoodGaol'; did you mean GoodGoal"):
         rays.nearest("GoodGaol")
     with pytest.raises(ValueError, match=r"no ray tells 'xyz'; there are .*LightBlock"):
         rays.nearest("Wall", "xyz")
-
-
-def test_rays_of_another_specification_are_refused() -> None:
-    values = seen(spec=RaySpec(2, 60.0, 18)).table.reshape(-1)
-    with pytest.raises(ValueError, match=r"shape \(100,\) where 5 rays with 12 tags make \(70,\)"):
-        Rays(values)
-    with pytest.raises(ValueError, match="has no rays: turn them on"):
-        Rays(None)
-    with pytest.raises(ValueError, match="has no rays: turn them on"):
-        Rays(values, None)
 
 
 def test_the_picture_is_what_the_script_draws() -> None:

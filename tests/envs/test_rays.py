@@ -151,7 +151,7 @@ def check_against_field(scene: Scene, origin: Array, yaw: float, tolerance: floa
         assert tag in tags
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(primitives((Shape.BOX, Shape.SPHERE, Shape.WEDGE), round_shells=True), max_size=6),
     st.floats(0.6, 39.4),
@@ -164,7 +164,7 @@ def test_rays_agree_with_a_distance_field(
     check_against_field(Scene.of(items), np.array([x, 0.49, z]), yaw, 1e-4)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.lists(primitives((Shape.SHELL,), round_shells=False), min_size=1, max_size=2),
     st.floats(0.6, 39.4),
@@ -206,44 +206,6 @@ def test_a_frontal_hit_is_the_surface_distance_less_the_radius() -> None:
     assert values[13] == np.float32(9.0 / 200)
 
 
-def test_an_edge_and_a_corner_are_rounded_by_the_radius() -> None:
-    spec = RaySpec(per_side=1)
-    # The centre's line passes 0.3 m beside the box: contact 0.4 m before the edge (3-4-5).
-    beside = Scene.of([wall((20.8, 0.49, 30))])
-    assert decoded(cast_rays(beside, (20, 0.49, 20), 0.0, spec), spec)[0][1] == pytest.approx(9.1)
-    # 0.3 m beside and 0.3 m above a corner: sqrt(0.25 - 0.18) before it.
-    below = Scene.of([wall((20.8, -0.31, 30))])
-    assert decoded(cast_rays(below, (20, 0.49, 20), 0.0, spec), spec)[0][1] == pytest.approx(
-        9.5 - 0.07**0.5
-    )
-
-
-def test_a_ramp_is_met_on_its_slope_from_the_front_and_on_its_face_from_behind() -> None:
-    spec = RaySpec(per_side=1)
-    ramp = Primitive(Shape.WEDGE, (20, 1.0, 20), (2, 1, 2), tag=tag_index("Ramp"))
-    behind = decoded(cast_rays(Scene.of([ramp]), (20, 0.49, 10), 0.0, spec), spec)[0]
-    assert behind == (9, pytest.approx(7.5))
-    # Slope 1:2 through y = 0 at z = 22; the centre at 0.49 touches at 0.5 m from that plane.
-    front = decoded(cast_rays(Scene.of([ramp]), (20, 0.49, 30), 180.0, spec), spec)[0]
-    assert front == (9, pytest.approx(30 - (22 + 0.5 * 5**0.5 - 2 * 0.49), rel=1e-5))
-
-
-def test_a_sphere_adds_its_radius() -> None:
-    spec = RaySpec(per_side=1)
-    ball = Primitive(Shape.SPHERE, (20, 0.49, 30), (1, 0, 0), tag=tag_index("goodGoal"))
-    assert decoded(cast_rays(Scene.of([ball]), (20, 0.49, 20), 0, spec), spec)[0] == (3, 8.5)
-
-
-def test_a_tunnel_is_looked_through_and_its_wall_is_hit() -> None:
-    spec = RaySpec(per_side=1, max_degrees=90)
-    shell = Primitive(Shape.SHELL, (20, 0, 20), (3, 3, 5), tag=tag_index("Immovable"))
-    through = decoded(cast_rays(Scene.of([shell]), (20, 0.49, 10), 0.0, spec), spec)[0]
-    assert through == (0, pytest.approx(29.5))
-    inside = decoded(cast_rays(Scene.of([shell]), (20, 0.49, 20), 0.0, spec), spec)[1]
-    reach = 3 * SHELL_INNER - 0.5
-    assert inside == (1, pytest.approx((reach**2 - 0.49**2) ** 0.5, rel=1e-5))
-
-
 def test_what_touches_the_start_is_not_seen_and_what_is_behind_it_is() -> None:
     spec = RaySpec(per_side=1)
     zone = wall((20, -0.1, 20), tag="HotZone", half=(3, 0.25, 3), zone=True)
@@ -253,30 +215,6 @@ def test_what_touches_the_start_is_not_seen_and_what_is_behind_it_is() -> None:
     assert decoded(cast_rays(scene, (20, 0.49, 20), 0.0, spec), spec)[0] == (2, 14.0)
     # Seen again from a step aside.
     assert decoded(cast_rays(scene, (20, 0.49, 10), 0.0, spec), spec)[0][0] == 8
-
-
-def test_collected_objects_are_not_seen() -> None:
-    spec = RaySpec(per_side=1)
-    scene = Scene.of([wall((20, 0.5, 30))])
-    scene.active[0] = False
-    assert decoded(cast_rays(scene, (20, 0.49, 20), 0.0, spec), spec)[0] == (0, 19.5)
-
-
-def test_an_unlisted_tag_is_a_hit_without_a_name() -> None:
-    twelve, eighteen = RaySpec(per_side=1), RaySpec(per_side=1, tags=18)
-    scene = Scene.of([wall((20, 0.5, 30), tag="DecoyGoal")])
-    assert decoded(cast_rays(scene, (20, 0.49, 20), 0.0, twelve), twelve)[0] == (-1, 9.0)
-    assert decoded(cast_rays(scene, (20, 0.49, 20), 0.0, eighteen), eighteen)[0] == (12, 9.0)
-    nameless = Scene.of([wall((20, 0.5, 30), tag="GrowGoal")])
-    assert decoded(cast_rays(nameless, (20, 0.49, 20), 0.0, eighteen), eighteen)[0] == (-1, 9.0)
-
-
-def test_outside_the_walls_a_ray_that_leaves_misses() -> None:
-    spec = RaySpec(per_side=1)
-    values = cast_rays(EMPTY, (20, 0.49, 60), 0.0, spec)
-    assert decoded(values, spec)[0] == (None, RAY_LENGTH)
-    assert values[12] == 1.0
-    assert values[13] == 1.0
 
 
 def test_a_sensor_sees_what_a_single_cast_sees_in_the_scene_it_is_given() -> None:

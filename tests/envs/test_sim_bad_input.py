@@ -17,7 +17,7 @@ from animalcat.arena_configs.model import Arena, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import MAX_OBJECTS
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import goal_arena, play_episode, random_arena, start, thing
+from animalcat.envs.testing import play_episode, start, thing
 from animalcat.envs.types import ACTIONS, ObservationSpec
 
 HEAD = """!ArenaConfig
@@ -60,7 +60,7 @@ ENVIRONMENT = SimEnvironment(ObservationSpec())
 
 @given(arena=arenas, seed=st.integers(0, 3))
 @example(arena=Arena(), seed=0)
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_arena_that_loads_plays_or_says_why_not(arena: Arena, seed: int) -> None:
     """As written and as read back: any arena plays 20 decisions, or is refused as an arena."""
     actions = np.random.default_rng(seed).integers(ACTIONS, size=20).tolist()
@@ -112,28 +112,8 @@ def test_thousands_of_objects_are_refused_with_their_number() -> None:
         ENVIRONMENT.load(Arena(items=(start(), crowd)), 0)
 
 
-@pytest.mark.timeout(60)
-def test_a_crowd_of_random_objects_is_placed_as_far_as_there_is_room() -> None:
-    crowd = Item(name="Wall", sizes=(Vector3(x=2, y=2, z=2),) * 800)
-    environment = SimEnvironment(ObservationSpec())
-    environment.load(Arena(items=(start(), crowd)), 0)
-    environment.step(3)
-    assert 100 < len(environment.scene) < 400
-    assert len(environment.scene) + len(environment.skipped) == 800
-    assert "no free spot" in environment.skipped[0][1]
-
-
 def test_a_goal_outside_the_arena_is_skipped_with_the_reason() -> None:
     environment = SimEnvironment(ObservationSpec())
     environment.load(Arena(items=(start(), thing("GoodGoal", 60, 0, 20))), 0)
     assert environment.skipped == (("GoodGoal", "it would overlap the arena's wall"),)
     assert len(environment.scene) == 0
-
-
-def test_after_a_refused_arena_the_simulator_plays_on() -> None:
-    environment = SimEnvironment(ObservationSpec())
-    first = environment.load(goal_arena(), 0)
-    with pytest.raises(ArenaError):
-        environment.load(Arena(items=random_arena().items * 500), 0)
-    again = environment.load(goal_arena(), 0)
-    assert first.observation.position.tobytes() == again.observation.position.tobytes()

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.draws import UnityDraws
-from animalcat.arena_configs.model import RGB, Arena, GrantReward, Item, Vector3
+from animalcat.arena_configs.model import Arena, GrantReward, Item, Vector3
 from animalcat.arena_configs.placement import PlacedObject
 from animalcat.envs.backends import make_environment
 from animalcat.envs.gym import ArenaEnv
@@ -60,13 +59,6 @@ def diameters(environment: SimEnvironment) -> list[float]:
     return sorted(round(2 * float(scene.half[row, 0]), 2) for row in rows)
 
 
-def test_the_newest_tree_bears_ten_whatever_its_item_says() -> None:
-    item = spawner("SpawnerTree", spawn_counts=(3,), final_values=(2.0,))
-    given, environment = watch(item, "4.x", 21)
-    assert given == [(2 * SECOND + 75 * number, 0.2) for number in range(10)]
-    assert diameters(environment) == [1.0] * 10
-
-
 def test_the_old_tree_heeds_its_item() -> None:
     item = spawner(
         "SpawnerTree",
@@ -81,13 +73,6 @@ def test_the_old_tree_heeds_its_item() -> None:
     assert given == [(2 * SECOND + SECOND * number, 0.4) for number in range(3)]
     assert diameters(environment) == [2.0] * 3
     environment.load(Arena(items=(start(2, 2), item)), 0)
-
-
-def test_the_old_tree_without_fields_bears_on_and_on() -> None:
-    given, _ = watch(spawner("SpawnerTree"), "3.1.3", 12)
-    assert given == [(step, 0.2) for step in (100, 300, 500)]
-    none, _ = watch(spawner("SpawnerTree", spawn_counts=(0,)), "3.1.3", 3)
-    assert none == []
 
 
 def test_the_old_dispenser_gives_as_many_as_it_is_told() -> None:
@@ -122,19 +107,6 @@ def test_an_old_build_knows_no_operations() -> None:
         environment.step(NOOP)
         returns[build] = environment.episode_return
     assert returns == {"4.x": 1.0, "4.1": 0.0}
-
-
-def test_walls_take_no_colours_in_build_4_2() -> None:
-    wall = thing("Wall", 20, 0, 10, size=(1, 1, 1))
-    wall = wall.model_copy(update={"colors": (RGB(r=255, g=0, b=0),)})
-    arena = Arena(items=(start(), wall))
-    seen: dict[str, list[float]] = {}
-    for build in ("4.3.1", "4.2.0"):
-        environment = SimEnvironment(PLAIN, build)
-        environment.load(arena, 0)
-        seen[build] = environment.scene.color[0, :3].tolist()
-    assert seen["4.3.1"] == [1.0, 0.0, 0.0]
-    assert seen["4.2.0"][0] == seen["4.2.0"][1]
 
 
 def test_the_newest_build_s_step_is_a_little_shorter() -> None:
@@ -187,28 +159,3 @@ def test_a_goal_in_the_corner_need_not_be_taken_and_ends_the_episode() -> None:
     assert step.ended_by is EndedBy.GOAL
     assert environment.episode_return == pytest.approx(0.999, abs=1e-6)
     assert float(step.observation.position[0]) < 2
-
-
-def test_the_ground_is_kept_over_an_automatic_restart_and_in_a_snapshot() -> None:
-    spec = ObservationSpec(rays=None, decision_period=1)
-    arena = Arena(items=(start(),))
-    falls: dict[bool, list[float]] = {}
-    for landed in (False, True):
-        environment = SimEnvironment(spec)
-        environment.load(arena, 0, landed=landed)
-        steps = [environment.step(NOOP) for _ in range(3)]
-        falls[landed] = [float(step.observation.velocity[1]) for step in steps]
-        again = SimEnvironment(spec).restore(environment.snapshot())
-        assert again.observation.velocity.tolist() == steps[-1].observation.velocity.tolist()
-    assert falls[True][0] == falls[False][0]
-    assert falls[True][1] > falls[False][1]
-    high = Arena(items=(start().model_copy(update={"positions": (Vector3(x=20, y=3, z=5),)}),))
-    environment = SimEnvironment(spec)
-    environment.load(high, 0, landed=True)
-    environment.step(NOOP)
-    assert not environment.landed
-
-
-def test_draws_of_a_build_go_on_in_a_stream_of_their_own() -> None:
-    old, new = UnityDraws(3, "3.1.3"), UnityDraws(3)
-    assert old.uniform(0, 1) == new.uniform(0, 1)

@@ -7,10 +7,9 @@ import pytest
 
 from animalcat.arena_configs.builds import BUILDS, Build
 from animalcat.arena_configs.catalogue import HATCH_HEIGHT
-from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.model import Arena, ArenaError, Item
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.sim.scene import Shape, Style, tag_index
+from animalcat.envs.sim.scene import Shape, tag_index
 from animalcat.envs.testing import (
     FORWARD,
     NOOP,
@@ -73,22 +72,6 @@ def test_decay_and_ripen_lose_value_by_step_and_keep_their_size(name: str, size:
     assert diameter(environment) == pytest.approx(size * 0.999)
 
 
-def test_a_decay_goal_stops_at_its_final_value() -> None:
-    item = goal("DecayGoal", z=18, initial_values=1.0, final_values=0.25, change_rates=-0.05)
-    last = played(Arena(items=(start(), item)), [FORWARD] * 150)[-1]
-    assert (last.ended_by, last.reward) == (EndedBy.GOAL, 0.25)
-
-
-def test_ep_ending_goals_end_even_when_they_are_worth_nothing() -> None:
-    worthless = {"initial_values": 1.0, "final_values": 0.0, "change_rates": -0.5}
-    ends = played(
-        Arena(items=(start(), goal("DecayGoalEpEnding", z=9, **worthless))), [FORWARD] * 80
-    )
-    assert (ends[-1].ended_by, ends[-1].reward) == (EndedBy.GOAL, 0.0)
-    goes_on = played(Arena(items=(start(), goal("DecayGoal", z=9, **worthless))), [FORWARD] * 80)
-    assert goes_on[-1].ended_by is None
-
-
 EMITTED = {"DecayGoal": (233, 184, 35), "DecayGoalEpEnding": (128, 190, 64)}
 GREY = (100, 100, 100)
 
@@ -110,48 +93,6 @@ def test_the_colour_of_a_changing_goal_follows_its_value(name: str, kin: str) ->
     assert colors[20] == pytest.approx((*half, 0.5), abs=1e-5)
     assert colors[30:] == pytest.approx(np.tile((*last, 0.0), (5, 1)), abs=1e-6)
     assert (np.diff(colors[10:31, 3]) < 0).all()
-
-
-def test_the_camera_shows_a_goal_decay_and_ripen() -> None:
-    def frame(*items: Item) -> np.ndarray:
-        environment = SimEnvironment(ObservationSpec(CameraSpec(64), rays=None))
-        arena = Arena(items=(start(20, 12), *items))
-        camera = list(play_episode(environment, arena, 0, [NOOP] * 40))[-1].observation.camera
-        assert camera is not None
-        return camera.astype(int)
-
-    def shown(name: str, delay: float) -> np.ndarray:
-        """The colour of most of the ball after 40 decisions."""
-        seen = frame(goal(name, z=16, change_rates=0.05, delays=delay))
-        return np.median(seen[(seen != frame()).any(axis=-1)], axis=0)
-
-    fresh, old = shown("DecayGoal", 1000), shown("DecayGoal", 0)
-    unripe, ripe = shown("RipenGoal", 1000), shown("RipenGoal", 0)
-    assert fresh == pytest.approx(ripe, abs=8)
-    assert old == pytest.approx(unripe, abs=8)
-    # What light falls on is yellow all the time.
-    assert fresh[:2].min() > 250 > old[:2].max() > old[2] > fresh[2] + 20
-
-
-def test_values_out_of_range_are_bounded_and_a_goal_without_span_turns_at_once() -> None:
-    item = goal("DecayGoal", initial_values=9.0, final_values=7.0, change_rates=-1e300)
-    environment = still(Arena(items=(start(), item)), 2)
-    assert environment.scene.color[0] == pytest.approx((*np.array(GREY) / 255, 0.0), abs=1e-6)
-    near = goal("DecayGoal", z=9, initial_values=9.0, final_values=7.0)
-    steps = played(Arena(items=(start(), near)), [FORWARD] * 80)
-    assert (steps[-1].ended_by, steps[-1].reward) == (EndedBy.GOAL, 5.0)
-
-
-def test_a_goal_of_a_later_arena_changes_from_its_own_start() -> None:
-    first = Arena(items=(start(20, 5), thing("GoodGoal", 20, 0, 8)), merge_next_arena=True)
-    second = Arena(items=(start(20, 5), goal("DecayGoal", z=9, delays=5)))
-    alone = played(second, [FORWARD] * 80)
-    sequence = merged(ArenaConfig(arenas={0: first, 1: second}))
-    steps = played(sequence, [FORWARD] * 160)
-    assert steps[-1].ended_by is EndedBy.GOAL
-    rewards = [step.reward for step in steps if step.reward]
-    assert rewards[0] == pytest.approx(0.999)
-    assert rewards[1] == pytest.approx(alone[-1].reward, abs=0.02)
 
 
 @pytest.mark.parametrize(("name", "sign", "first"), [("GrowGoal", 1, 0.5), ("ShrinkGoal", -1, 2.5)])
@@ -179,45 +120,6 @@ def test_growth_ends_at_the_final_value_and_is_what_contact_gives() -> None:
     assert distance == pytest.approx(0.5 + 0.6 * 0.999, abs=0.1)
 
 
-@pytest.mark.parametrize(
-    "obstacle",
-    [
-        thing("Wall", 20, 1.0, 20, size=(3, 0.5, 3)),
-        thing("Wall", 21, 0, 20, size=(1, 3, 3)),
-    ],
-    ids=["above", "beside"],
-)
-def test_growth_waits_for_room(obstacle: Item) -> None:
-    held = (thing("Wall", x, 0, 20, size=(0.5, 1, 3)) for x in (18.75, 21.25))
-    opposite = (thing("Wall", 19, 0, 20, size=(1, 3, 3)),)  # or it is pushed away, and grows on
-    around = held if obstacle.positions[0].y else opposite
-    arena = Arena(items=(start(), obstacle, *around, goal("GrowGoal", initial_values=0.5)))
-    environment = still(arena, 300)
-    row = len(environment.scene) - 1
-    assert 0.5 < diameter(environment, row) < 1.15  # it may be 0.05 m in either side
-    free = still(Arena(items=(start(), goal("GrowGoal", initial_values=0.5))), 300)
-    assert diameter(free) > 1.4
-
-
-def test_a_decoy_multi_goal_ends_only_after_a_pickup() -> None:
-    decoy, multi = thing("DecoyGoalMulti", 20, 0, 9), thing("GoodGoalMulti", 20, 0, 14)
-    more = thing("DecoyGoalMulti", 20, 0, 19), thing("GoodGoalMulti", 5, 0, 5)
-    steps = played(Arena(items=(start(), decoy, multi, *more)), [FORWARD] * 200)
-    assert [round(step.reward, 3) for step in steps if step.reward] == [0.999]
-    assert steps[-1].ended_by is EndedBy.GOAL
-    assert steps[-1].observation.position[2] > 17
-
-
-def test_a_bad_multi_goal_takes_its_diameter_and_is_gone() -> None:
-    bad = thing("BadGoalMulti", 20, 0, 9, size=(0.5, 0.5, 0.5))
-    environment = SimEnvironment(PHYSICS)
-    steps = list(play_episode(environment, Arena(items=(start(), bad)), 0, [FORWARD] * 100))
-    assert [round(step.reward, 4) for step in steps if step.reward] == [-0.4995]
-    assert steps[-1].ended_by is None
-    assert steps[-1].observation.health == pytest.approx(50.05)
-    assert not environment.scene.active.any()
-
-
 def test_a_tree_bears_ten_goals_that_grow_for_four_seconds_and_fall() -> None:
     environment = still(Arena(items=(start(5, 5), thing("SpawnerTree", 20, 0, 20))), 0)
     seen: list[int] = []
@@ -241,16 +143,6 @@ def test_a_tree_bears_ten_goals_that_grow_for_four_seconds_and_fall() -> None:
     fallen = environment.scene.center[balls(environment)]
     assert (fallen[:, 1] < 0.6).all()
     assert (environment.scene.half[balls(environment), 0] == 0.5).all()
-
-
-def test_spawned_goals_add_to_the_number_of_goals() -> None:
-    """A container holds one: with another goal outside, two pickups end the episode."""
-    outside = thing("GoodGoalMulti", 20, 0, 9)
-    container = thing("SpawnerContainerShort", 20, 0, 14, yaw=270)
-    steps = played(Arena(items=(start(), outside, container)), [FORWARD] * 250)
-    gains = [step.reward for step in steps if step.reward]
-    assert gains == pytest.approx([0.999, 1.0])
-    assert steps[-1].ended_by is EndedBy.GOAL
 
 
 def test_a_container_opens_its_hatch_from_the_first_to_the_second_second() -> None:
@@ -280,21 +172,6 @@ def test_a_closed_container_keeps_its_goal_from_the_agent() -> None:
     assert played(closed, [FORWARD] * 250)[-1].ended_by is None
 
 
-def test_a_door_with_a_time_closes_again() -> None:
-    item = thing("SpawnerContainerShort", 20, 0, 20)
-    again = item.model_copy(update={"times_between_door_opens": (2.0,)})
-    environment = still(Arena(items=(start(5, 5), again)), 50)
-    hatch = int(np.flatnonzero(environment.scene.color[:, 3] < 1)[-1])
-    high = float(environment.scene.center[hatch, 1])
-    sunk: list[float] = []
-    for _ in range(300):
-        environment.step(NOOP)
-        sunk.append(high - float(environment.scene.center[hatch, 1]))
-    assert sunk[49] == pytest.approx(HATCH_HEIGHT, abs=1e-5)
-    assert sunk[99:199] == [0.0] * 100
-    assert sunk[249] == pytest.approx(HATCH_HEIGHT, abs=1e-5)
-
-
 def test_a_dispenser_holds_its_goals_between_its_walls() -> None:
     """They may leave in front (-x), but here they come to rest on one another with most seeds."""
     arena = Arena(items=(start(5, 5), thing("SpawnerDispenserTall", 20, 0, 20)))
@@ -307,14 +184,6 @@ def test_a_dispenser_holds_its_goals_between_its_walls() -> None:
     x, z = (environment.scene.center[rows][:, axis] - 20 for axis in (0, 2))
     assert not (x > 1.67 / 2).any()
     assert not ((abs(z) > 1.67 / 2) & (x > -1.67 / 2)).any()
-
-
-def test_a_housing_is_empty_in_the_first_frame() -> None:
-    for name in ("SpawnerDispenserTall", "SpawnerContainerShort"):
-        environment = still(Arena(items=(start(5, 5), thing(name, 20, 0, 20))), 3)
-        assert len(balls(environment)) == 0
-        environment.step(NOOP)
-        assert len(balls(environment)) == 1
 
 
 def test_moving_arenas_replay_bitwise_and_restore() -> None:
@@ -334,16 +203,6 @@ def test_moving_arenas_replay_bitwise_and_restore() -> None:
     assert one.scene.pixels.tobytes() == two.scene.pixels.tobytes()
 
 
-def test_rows_keep_their_place_when_something_is_spawned() -> None:
-    items = (start(5, 5), thing("Wall", 10, 0, 10), thing("SpawnerTree", 20, 0, 20))
-    environment = still(Arena(items=items), 99)
-    before = environment.scene
-    environment.step(NOOP)
-    after = environment.scene
-    assert len(after) == len(before) + 1
-    assert (after.center[: len(before)] == before.center).all()
-
-
 def test_an_invisible_data_zone_is_not_drawn_but_felt_by_rays() -> None:
     def seen(zones: tuple[Item, ...]) -> Step:
         spec = ObservationSpec(CameraSpec(32), RaySpec(tags=18))
@@ -359,14 +218,6 @@ def test_an_invisible_data_zone_is_not_drawn_but_felt_by_rays() -> None:
     assert (shown.camera != nothing.camera).any()
     assert hidden.rays is not None
     assert hidden.rays[16] == 1.0  # tag DataZone
-
-
-def test_a_data_zone_looks_like_a_transparent_wall() -> None:
-    """Their prefabs name the same material."""
-    scenes = [still(lone_arena(name), 0).scene for name in ("DataZone", "WallTransparent")]
-    zone, wall = ((int(s.style[0]), s.color[0].tolist()) for s in scenes)
-    assert zone == wall
-    assert zone[0] == Style.TRANSPARENT
 
 
 def test_builds_differ_in_masses_and_in_the_ramp_s_tag() -> None:

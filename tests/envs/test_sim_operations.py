@@ -9,23 +9,19 @@ from animalcat.arena_configs.model import (
     AnyOperation,
     Arena,
     ArenaConfig,
-    ArenaError,
     EndEpisode,
     FreezeAgent,
     GrantContinuousReward,
     GrantReward,
     Item,
-    LimitedInvocations,
-    NoneOperation,
     OperationFromList,
     ToggleObject,
     Vector3,
 )
-from animalcat.arena_configs.sequence import ArenaOrder, ArenaSequence, episode_arenas, merged
-from animalcat.arena_configs.writer import to_yaml
+from animalcat.arena_configs.sequence import ArenaOrder, merged
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD, NOOP, play_episode, start, thing
-from animalcat.envs.types import EndedBy, ObservationSpec, Phase, Step
+from animalcat.envs.types import EndedBy, ObservationSpec, Step
 from tests.suites.environments import assert_same_steps
 
 BACKWARD = 6
@@ -60,13 +56,6 @@ def test_a_zone_grants_at_every_entry_and_nothing_while_inside() -> None:
     assert all(step.ended_by is None for step in steps)
 
 
-def test_a_grant_changes_health_and_can_kill() -> None:
-    _, steps = played(Arena(items=(start(), zone(GrantReward(reward=-0.4), z=10))), [FORWARD] * 60)
-    assert steps[-1].observation.health == pytest.approx(60, abs=1e-3)
-    _, steps = played(Arena(items=(start(), zone(GrantReward(reward=-1.0), z=10))), [FORWARD] * 60)
-    assert (steps[-1].ended_by, steps[-1].observation.health) == (EndedBy.DEATH, 0.0)
-
-
 def test_a_continuous_reward_comes_at_every_step_inside() -> None:
     arena = Arena(items=(start(), zone(GrantContinuousReward(reward_per_step=-0.001), z=5)))
     _, steps = played(arena, [NOOP] * 40)
@@ -74,11 +63,6 @@ def test_a_continuous_reward_comes_at_every_step_inside() -> None:
     _, steps = played(arena, [NOOP] * 10 + [FORWARD] * 60)
     assert 10 < len(rewards(steps)) < 60
     assert steps[-1].reward == 0.0
-
-
-def test_end_episode_gives_its_reward_and_ends() -> None:
-    _, steps = played(Arena(items=(start(), zone(EndEpisode(reward=0.5), z=10))), [FORWARD] * 60)
-    assert (steps[-1].ended_by, steps[-1].reward) == (EndedBy.GOAL, 0.5)
 
 
 def test_freezing_stops_movement_for_its_steps_while_health_falls() -> None:
@@ -91,29 +75,6 @@ def test_freezing_stops_movement_for_its_steps_while_health_falls() -> None:
     before, after = steps[frozen[0]].observation.health, steps[frozen[-1]].observation.health
     assert before - after == pytest.approx(50 * 100 / 500, abs=1e-3)
     assert speed[-1] > 1
-
-
-def test_enormous_numbers_stay_finite() -> None:
-    item = zone(GrantReward(reward=1e300), GrantContinuousReward(reward_per_step=1e300), z=5)
-    pushed = button(operations=(GrantReward(),), move_durations=(1e300,), reset_durations=(1e300,))
-    door = thing("SpawnerContainerShort", 30, 0, 30)
-    door = door.model_copy(update={"times_between_door_opens": (1e300,)})
-    frozen = start().model_copy(update={"frozen_agent_delays": (1e300,)})
-    for first in (start(), frozen):
-        _, steps = played(Arena(items=(first, item, pushed, door)), [FORWARD] * 40)
-        assert all(np.isfinite(step.reward) for step in steps)
-    assert rewards(steps) == []  # frozen for good
-
-
-def test_limited_and_none_and_choices() -> None:
-    twice = LimitedInvocations(max_invocations=2, operation=GrantReward(reward=0.125))
-    back_and_forth = ([FORWARD] * 60 + [BACKWARD] * 70) * 3
-    arena = Arena(items=(start(), zone(twice, NoneOperation(), z=10, size=2.0)))
-    _, steps = played(arena, back_and_forth)
-    assert rewards(steps) == [0.125, 0.125]
-    never = LimitedInvocations(max_invocations=0, operation=GrantReward(reward=0.125))
-    _, steps = played(Arena(items=(start(), zone(never, z=10))), [FORWARD] * 60)
-    assert rewards(steps) == []
 
 
 def test_a_list_is_drawn_by_weight_from_the_seed() -> None:
@@ -148,28 +109,6 @@ def test_a_toggle_spawns_and_takes_away_in_turn() -> None:
     assert present == [False, False, False]
 
 
-def test_a_toggle_that_begins_present_takes_away_first_and_the_way_is_free() -> None:
-    barrier = thing("Wall", 20, 0, 14, size=(30, 3, 1))
-    toggle = ToggleObject(spawnable=barrier, object_initially_present=True)
-    environment, steps = played(
-        Arena(items=(start(), zone(toggle, z=10, size=1.0))), [FORWARD] * 120
-    )
-    assert steps[-1].observation.position[2] > 20
-    assert not environment.scene.active[1]
-    _, steps = played(Arena(items=(start(), barrier)), [FORWARD] * 120)
-    assert steps[-1].observation.position[2] < 14
-
-
-def test_what_would_overlap_is_not_spawned() -> None:
-    wall = thing("Wall", 30, 0, 30)
-    blocked = zone(ToggleObject(spawnable=thing("GoodGoal", 30, 0, 30)), z=5)
-    environment, _ = played(Arena(items=(start(), wall, blocked)), [NOOP] * 5)
-    assert len(environment.scene) == 2
-    on_agent = zone(ToggleObject(spawnable=thing("Wall", 20, 0, 5)), z=5)
-    environment, _ = played(Arena(items=(start(), on_agent)), [NOOP] * 5)
-    assert len(environment.scene) == 1
-
-
 def test_spawned_things_take_part() -> None:
     """A death zone, a goal in front, and a zone within a zone's operation."""
     items = {
@@ -198,11 +137,6 @@ def test_a_button_acts_after_its_move_and_again_only_after_its_reset() -> None:
     assert rewards(steps) == [0.125]  # leaning on it is one press
 
 
-def test_a_button_is_pressed_on_its_face_alone() -> None:
-    item = button(operations=(GrantReward(reward=0.125),)).model_copy(update={"rotations": (0.0,)})
-    assert rewards(played(Arena(items=(start(), item)), [FORWARD] * 200)[1]) == []
-
-
 def test_old_button_fields_spawn_rewards_at_their_place_up_to_their_number() -> None:
     item = button(
         reward_names=("GoodGoal",),
@@ -216,20 +150,6 @@ def test_old_button_fields_spawn_rewards_at_their_place_up_to_their_number() -> 
     assert len(environment.scene) == 2
     assert environment.scene.half[1, 0] == np.float32(0.999)
     assert environment.scene.center[1, [0, 2]] == pytest.approx([30, 30], abs=1e-3)
-
-
-def test_old_button_fields_choose_by_weight_probability_and_place() -> None:
-    def spawned(seed: int, **fields: object) -> tuple[bool, tuple[float, ...]]:
-        item = button(reward_names=("GoodGoal", "BadGoal"), move_durations=(0.1,), **fields)
-        environment, _ = played(Arena(items=(start(), item)), [FORWARD] * 60, seed)
-        scene = environment.scene
-        return len(scene) > 1, tuple(scene.center[1].tolist()) if len(scene) > 1 else ()
-
-    always = [spawned(seed, reward_weights=(1.0, 0.0)) for seed in range(8)]
-    assert all(there for there, _ in always)
-    assert len({place for _, place in always}) == 8  # no place given: anywhere
-    never = [spawned(seed, spawn_probability=0.0)[0] for seed in range(8)]
-    assert not any(never)
 
 
 def test_operations_replay_bitwise() -> None:
@@ -284,62 +204,9 @@ def test_a_merge_needs_the_pass_mark_and_carries_pickups_over() -> None:
     assert passed[-1].ended_by is EndedBy.GOAL
 
 
-def test_death_does_not_merge() -> None:
-    config = ArenaConfig(
-        arenas={0: goal_ahead("DeathZone", merge_next_arena=True), 1: goal_ahead()}
-    )
-    assert played(merged(config), [FORWARD] * 100)[1][-1].ended_by is EndedBy.DEATH
-
-
-def test_a_merged_last_arena_is_an_error_that_says_so() -> None:
-    last = goal_ahead(merge_next_arena=True)
-    with pytest.raises(ArenaError, match="no next one to merge with"):
-        SimEnvironment(PHYSICS).load(last, 0)
-    with pytest.raises(ArenaError, match=r"arenas\[1\].mergeNextArena: there is no arena 2"):
-        merged(ArenaConfig(arenas={0: last, 1: last}))
-    with pytest.raises(ArenaError, match="no arena 7"):
-        merged(ArenaConfig(arenas={0: goal_ahead()}), 7)
-
-
-def test_a_sequence_is_an_arena_that_writes_all_its_arenas() -> None:
-    config = ArenaConfig(arenas={0: goal_ahead(merge_next_arena=True), 1: goal_ahead("BadGoal")})
-    sequence = merged(config)
-    assert isinstance(sequence, ArenaSequence)
-    assert sequence.config() == config
-    assert to_yaml(sequence) == to_yaml(config)
-    assert [one.merge_next_arena for one in episode_arenas(sequence)] == [True, False]
-    assert merged(config, 1) == config.arenas[1]
-
-
-def test_merged_episodes_restore_in_the_later_arena() -> None:
-    config = ArenaConfig(arenas={0: goal_ahead(merge_next_arena=True), 1: Arena(items=(start(),))})
-    one, two = SimEnvironment(PHYSICS), SimEnvironment(PHYSICS)
-    steps = list(play_episode(one, merged(config), 3, [FORWARD] * 120))
-    assert steps[-1].phase is Phase.MID
-    assert_same_steps([two.restore(one.snapshot())], steps[-1:])
-
-
 def order(numbers: list[int], merging: tuple[int, ...] = (), **fields: bool) -> ArenaOrder:
     arenas = {n: Arena(merge_next_arena=n in merging) for n in numbers}
     return ArenaOrder(ArenaConfig.model_validate({"arenas": arenas, **fields}))
-
-
-def test_arenas_follow_each_other_and_begin_again() -> None:
-    rng = np.random.default_rng(0)
-    plain, merging, gap = order([0, 1, 2]), order([0, 1, 2, 3], (1,)), order([1, 2, 4])
-    assert [plain.next(rng) for _ in range(5)] == [0, 1, 2, 0, 1]
-    assert [merging.next(rng) for _ in range(5)] == [0, 1, 3, 0, 1]
-    assert [gap.next(rng) for _ in range(4)] == [1, 2, 1, 2]
-
-
-def test_a_new_configuration_goes_on_counting() -> None:
-    rng = np.random.default_rng(0)
-    one = order([0, 1, 2])
-    assert [one.next(rng), one.next(rng)] == [0, 1]
-    one.use(ArenaConfig(arenas=dict.fromkeys(range(4), Arena())))
-    assert one.next(rng) == 2
-    one.use(ArenaConfig(arenas={0: Arena()}))
-    assert one.next(rng) == 0
 
 
 def test_random_order_repeats_nothing_until_all_were_played() -> None:

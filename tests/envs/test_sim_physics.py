@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from animalcat.envs.sim.physics import AGENT_DRAG, GRAVITY, STATE, Ball, Body, Physics
+from animalcat.envs.sim.physics import STATE, Ball, Body, Physics
 from animalcat.envs.sim.zones import Zone
-from animalcat.envs.types import PHYSICS_STEP
 
 AGENT = (20.0, 10.0, 5.0)
 BALL = Body((Ball(0.5),), (10.0, 3.0, 30.0), mass=1.0)
@@ -35,18 +33,6 @@ def test_states_are_those_of_now_without_a_step_in_between() -> None:
     assert places(physics) == [*fallen, [4.0, 5.0, 6.0]]
     physics.remove(0)
     assert places(physics) == [[4.0, 5.0, 6.0]]
-
-
-def test_the_agent_is_where_it_fell_and_where_it_was_put() -> None:
-    physics = Physics(AGENT, [BALL])
-    speed = GRAVITY * PHYSICS_STEP * (1 - AGENT_DRAG * PHYSICS_STEP)
-    assert physics.agent_position == AGENT
-    assert physics.advance((3.0, 0.0, 1.0))[1] == pytest.approx(-speed)
-    assert physics.agent_position[1] == pytest.approx(10.0 - speed * PHYSICS_STEP)
-    physics.place_agent((30.0, 8.0, 12.0))
-    assert physics.agent_position == (30.0, 8.0, 12.0)
-    physics.advance((0.0, 0.0, 0.0))
-    assert physics.agent_position == pytest.approx((30.0, 8.0 - speed * PHYSICS_STEP, 12.0))
 
 
 METRES = st.floats(-5.0, 5.0)

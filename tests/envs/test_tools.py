@@ -157,32 +157,3 @@ def test_a_door_swings_at_its_free_end_and_without_a_post_at_the_other_too(seed:
     assert passes(one, free, decisions=250)
     assert not passes(one, held, decisions=250)
     assert passes(loose, held, decisions=250)
-
-
-@pytest.mark.parametrize("name", ["trap-tube", "string", "ramp-and-box"])
-def test_without_the_tool_the_food_is_out_of_reach(name: str) -> None:
-    (one,) = plain(name, load_family(name).paradigms[0].name, 3)
-    assert not passes(one, [], decisions=400)
-
-
-@pytest.mark.parametrize("paradigm", ["colour", "shape", "pattern"])
-def test_something_else_comes_out_where_food_stays(paradigm: str) -> None:
-    (one,) = plain("property-change", paradigm, 5)
-    p: Mapping[str, Any] = one.parameters
-    environment = SimEnvironment(ObservationSpec(None, None, privileged=True))
-    try:
-        step = environment.load(one.arena, 0)
-        for _ in range(80):
-            step = environment.step(0)
-    finally:
-        environment.close()
-    state = step.observation.state
-    assert state is not None
-    # What the agent sees past the right end of the screen, at the depth of what rolls.
-    edge = 20 + (p["right"] - 20) * (p["lane"] - p["start"]) / (p["line"] - p["start"])
-    balls = [row for row in state if row[Column.REWARD] > 0]
-    stays, *_ = sorted(float(row[Column.CENTER]) for row in balls)
-    assert p["left"] < stays < p["stop"]
-    half = p["size"] / 2
-    alike = (row for row in state if abs(row[Column.HALF] - half) < 0.02)
-    assert max(float(row[Column.CENTER]) for row in alike) > edge

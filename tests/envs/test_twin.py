@@ -94,9 +94,3 @@ def test_rows_count_what_agrees_and_say_what_does_not() -> None:
     assert "5, 6, 2 m" in alike["note"]
     assert (exact["value"], exact["unit"]) == (1, "of 2")
     assert "1 x +3" in exact["note"]
-
-
-def test_without_data_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANIMALCAT_DATA", str(tmp_path))
-    [row] = twin.run(quick=True)
-    assert "ANIMALCAT_DATA" in row["note"]

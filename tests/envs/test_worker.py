@@ -18,9 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.backends import make_environment
-from animalcat.envs.messages import pack_steps, spec_from_json, spec_to_json, unpack_steps
+from animalcat.envs.messages import pack_steps, unpack_steps
 from animalcat.envs.patience import Patience
 from animalcat.envs.starting import Spawn
 from animalcat.envs.types import (
@@ -111,11 +110,6 @@ def test_a_torn_step_is_refused() -> None:
         unpack_steps(data[:-1], spec)
 
 
-@given(specs)
-def test_specifications_travel_as_json(spec: ObservationSpec) -> None:
-    assert spec_from_json(spec_to_json(spec)) == spec
-
-
 @pytest.fixture
 async def point() -> AsyncIterator[WorkerClient]:
     worker = WorkerClient("point", BOTH, starter=Spawn(COMMAND))
@@ -145,41 +139,6 @@ async def test_a_worker_answers_as_its_environment_does(point: WorkerClient) -> 
     for actions in (b"\x03", b"\x00\x03"):
         for there, action in zip(await point.step(actions), actions, strict=True):
             assert same(there, here.step(action))
-
-
-async def test_steps_stop_at_the_end_of_the_episode(point: WorkerClient) -> None:
-    await point.load(ARENA, 0)
-    steps = await point.step(bytes([3] * 9))
-    assert [step.phase for step in steps] == [Phase.MID] * 4 + [Phase.LAST]
-    assert steps[-1].ended_by is EndedBy.GOAL
-
-
-async def test_answers_longer_than_any_buffer_arrive_whole() -> None:
-    spec = ObservationSpec(CameraSpec(512), None)
-    worker = WorkerClient("point", spec, starter=Spawn(COMMAND))
-    await worker.load(ARENA, 1)
-    steps = await worker.step(bytes(3))
-    await worker.close()
-    assert [step.observation.camera.sum() for step in steps if step.observation.camera is not None]
-    assert same(steps[0], steps[2])
-
-
-async def test_a_bad_arena_is_no_fault(point: WorkerClient) -> None:
-    with pytest.raises(ArenaError, match="pass mark is negative"):
-        await point.load(ARENA.replace("timeLimit: 100", "timeLimit: 100\n    passMark: -1"), 0)
-    with pytest.raises(ArenaError):
-        await point.load("!ArenaConfig {arenas: {0: 7}}", 0)
-    pid = point.pid
-    await point.load(ARENA, 0)
-    assert point.pid == pid
-
-
-async def test_actions_out_of_range_reach_no_worker(point: WorkerClient) -> None:
-    await point.load(ARENA, 0)
-    for actions in (b"", b"\x09", b"\x00\xff"):
-        with pytest.raises(ValueError, match="0 to 8"):
-            await point.step(actions)
-    assert len(await point.step(b"\x00")) == 1
 
 
 @pytest.mark.parametrize(
@@ -217,24 +176,6 @@ async def test_a_worker_that_works_is_waited_for_to_a_limit_of_its_work() -> Non
     await worker.close()
 
 
-async def test_a_killed_worker_is_a_fault(point: WorkerClient) -> None:
-    await point.load(ARENA, 0)
-    assert point.pid is not None
-    os.kill(point.pid, signal.SIGKILL)
-    with pytest.raises(WorkerFault, match="ended with code -9"):
-        await point.step(b"\x00")
-
-
-async def test_a_worker_that_died_between_episodes_is_replaced(point: WorkerClient) -> None:
-    await point.load(ARENA, 0)
-    pid = point.pid
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    await asyncio.sleep(0.2)  # the loop hears of the closed socket
-    assert (await point.load(ARENA, 0)).phase is Phase.FIRST
-    assert point.pid != pid
-
-
 async def test_a_cancelled_request_does_not_answer_the_next_one(point: WorkerClient) -> None:
     await point.load(ARENA, 0)
     waiting = asyncio.create_task(point.step(bytes([point_worker.HANG])))
@@ -264,13 +205,6 @@ async def test_nobody_waits_for_the_end_of_a_worker_that_was_given_up(
     await asyncio.sleep(0.05)  # the loop hears of the closed socket
     assert waiting.cancelled()
     assert asked == []
-
-
-async def test_a_backend_that_cannot_start_says_why() -> None:
-    with pytest.raises(WorkerFault, match="no backend 'unheard'"):
-        await WorkerClient("unheard", BOTH, starter=Spawn(COMMAND)).open()
-    with pytest.raises(WorkerFault, match="could not be started"):
-        await WorkerClient("point", BOTH, starter=Spawn(("/no/such/python",))).open()
 
 
 async def test_a_worker_ends_with_its_parent() -> None:

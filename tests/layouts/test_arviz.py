@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import arviz
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.explaining.readings import with_readings
 from animalcat.layouts.inference import arviz_data
 from animalcat.layouts.inference.arviz_data import ALL_OUTCOMES, write_netcdf
 from animalcat.layouts.inference.fit import FitResult
@@ -103,15 +101,6 @@ def layout_outcome(fitted: FitResult) -> str:
     return name
 
 
-def test_arviz_computes_and_draws(fitted: FitResult) -> None:
-    mpl.use("Agg")
-    data: Any = fitted.to_arviz()
-    found: Any = arviz.loo(data)
-    assert np.isfinite(found.elpd_loo if hasattr(found, "elpd_loo") else found.elpd)
-    assert arviz.plot_trace(data) is not None
-    assert arviz.plot_forest(data) is not None
-
-
 def test_several_outcomes_are_left_out_together() -> None:
     layout = load_layout("navigation-speed")
     posterior = LivePosterior(layout, seed=1)
@@ -125,22 +114,6 @@ def test_several_outcomes_are_left_out_together() -> None:
     assert list(data["log_likelihood"].data_vars) == [ALL_OUTCOMES]
     assert set(data["observed_data"].data_vars) == set(layout.outcome_names)
     assert np.isfinite(data["log_likelihood"][ALL_OUTCOMES].values).all()
-
-
-def test_an_episode_without_an_outcome_is_no_failure(aaio: Layout) -> None:
-    features = np.array([[f.low for f in aaio.features]] * 2)
-    posterior = LivePosterior(aaio, seed=1)
-    posterior.update(features[0], 1.0, 1)
-    posterior.update(features[1], 0.0, 2, weight=0.0)
-    data: Any = posterior.to_arviz()
-    (observed,) = data["observed_data"].data_vars.values()
-    np.testing.assert_array_equal(observed.values, [1.0, np.nan])
-
-
-def test_without_outcomes_there_is_the_prior(aaio: Layout) -> None:
-    data: Any = LivePosterior(aaio, seed=1).to_arviz()
-    assert "log_likelihood" not in data
-    assert data["posterior"]["visualAbility"].shape == (1, 2000)
 
 
 def test_resampled_draws_have_the_mean_of_the_particles(fitted: FitResult) -> None:
@@ -165,25 +138,3 @@ def test_a_fit_is_kept_and_what_is_damaged_is_not_read(fitted: FitResult, tmp_pa
     assert load_fit(files, "s", load_layout("object-permanence")) is None
     path.write_bytes(path.read_bytes()[:-9])
     assert load_fit(files, "s", fitted.layout) is None
-
-
-def test_draws_are_there_as_readers_read_them(fitted: FitResult) -> None:
-    assert fitted.data is not None
-    groups = with_readings(fitted.datasets(), fitted.layout, fitted.data.features)
-    posterior: Any = groups["posterior"]
-    metres = posterior["navigationAbility_read"]
-    assert metres.attrs["units"] == "m"
-    assert metres.attrs["reads"] == "finds goals up to {} away"
-    assert (
-        "rewardDistance at which the demand equals navigationAbility"
-        in (metres.attrs["conversion"])
-    )
-    inside = posterior["navigationAbility"].values < 5.0
-    np.testing.assert_allclose(
-        metres.values[inside], 10.0 * posterior["navigationAbility"].values[inside], atol=0.2
-    )
-    across = posterior["visualAbility_read"]
-    assert (across.attrs["units"], float(across.values.min()) > 0.0) == ("m", True)
-    assert posterior["rightLeftBias_read"].attrs["conversion"] == "10 x rightLeftBias"
-    assert posterior["noiseLevel_read"].attrs["units"] == "%"
-    assert set(groups["prior"].data_vars) == set(posterior.data_vars)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.main import build
 from animalcat.layouts import Assessment, assess
-from animalcat.plots import assessors, forest
+from animalcat.plots import assessors
 
 ROOT = Path(__file__).resolve().parents[2]
 READING, CLASS = (ROOT / "docs" / "examples" / name for name in ("reading.yaml", "class.csv"))
-PROFILES: list[dict[str, Any]] = json.loads(
-    (ROOT / "docs" / "data" / "gallery" / "class.json").read_text()
-)
 READERS = ["reader-02", "reader-05", "reader-04", "reader-21"]
 
 
@@ -71,18 +65,6 @@ def test_what_an_agent_lacks_is_left_out() -> None:
         assess(READING, frame.head(4), ["reader-02"])
     with pytest.raises(TypeError, match="give what assess"):
         assessors({})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
-def test_columns_are_chosen_by_patterns() -> None:
-    found = covered_outcomes(CLASS, ["reader-30", "reader-0*", "reader-02"], [])
-    assert found.table.agents == ("reader-30", *(f"reader-0{k}" for k in range(1, 10)))
-    with pytest.raises(ValueError, match="no column fits 'writer-"):
-        covered_outcomes(CLASS, ["writer-*"], [])
-
-
-def test_the_profile_of_a_table_is_drawn() -> None:
-    one: Any = forest(PROFILES[1])
-    assert one._suptitle.get_text() == "reader-02, 120 outcomes"
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ import pytest
 
 from animalcat.layouts.checking import scores
 from animalcat.layouts.checking.baselines import (
-    Aggregate,
     GradientBoosting,
     Linear,
     Logistic,
     MissingPackageError,
     TabPFN,
-    baselines,
 )
 from animalcat.layouts.checking.population import PopulationIRT
 from animalcat.layouts.checking.predict import Assessor
@@ -31,11 +29,6 @@ def outcomes(p: np.ndarray, seed: int = 1) -> np.ndarray:
     return (np.random.default_rng(seed).uniform(size=p.shape) < p).astype(float)
 
 
-def test_the_aggregate_is_the_mean() -> None:
-    fitted = Aggregate().fit(instances(4), np.array([0.0, 1.0, 1.0, 1.0]))
-    assert fitted.predict(instances(2)).tolist() == [0.75, 0.75]
-
-
 def test_logistic_regression_finds_its_coefficients() -> None:
     x = instances(4000)
     p = 1 / (1 + np.exp(-(0.5 + 1.5 * x.column("near") - 0.01 * x.column("far"))))
@@ -48,15 +41,6 @@ def test_logistic_regression_finds_its_coefficients() -> None:
     flat = Instances(("near", "flat"), np.column_stack([x.column("near"), np.ones(4000)]))
     kept = Logistic().fit(flat, outcomes(p)).predict(flat)
     assert kept == pytest.approx(Logistic(("near",)).fit(x, outcomes(p)).predict(x), abs=1e-6)
-
-
-def test_linear_regression_of_scores() -> None:
-    x = instances(200)
-    y = np.clip(0.5 + 0.1 * x.column("near") + 0.001 * x.column("far"), 0, 1)
-    assert scores.r2(Linear().fit(x, y).predict(x), y) > 0.99
-    far = Instances(x.columns, x.values * 100)
-    cut = Linear().fit(x, y).predict(far)
-    assert (cut.min(), cut.max()) == (0.0, 1.0)
 
 
 def test_gradient_boosting_finds_what_a_line_cannot() -> None:
@@ -89,11 +73,6 @@ def test_a_missing_meta_feature_is_named() -> None:
             assessor.fit(Instances(("near", "far"), values), np.array([0.0, 1.0]))
 
 
-def test_which_baselines_are_always_there() -> None:
-    assert [b.name for b in baselines()] == ["aggregate", "logistic regression"]
-    assert [b.name for b in baselines(scores=True)] == ["aggregate", "linear regression"]
-
-
 class TestPopulation:
     AGENTS = 60
     ITEMS = 80
@@ -124,13 +103,6 @@ class TestPopulation:
             scores.rmse(f.predict(items), p) for f, p in zip(found, truth["p"][50:], strict=True)
         ]
         assert np.mean(errors) < 0.12
-
-    def test_what_is_not_played_is_left_out(self, truth: dict[str, np.ndarray]) -> None:
-        y = truth["y"][:50].copy()
-        y[np.random.default_rng(0).uniform(size=y.shape) < 0.3] = np.nan
-        names = tuple(f"agent{k}" for k in range(50))
-        model = PopulationIRT(OutcomeTable(instances(self.ITEMS), names, y))
-        assert np.corrcoef(model.items.difficulty, truth["difficulty"])[0, 1] > 0.85
 
     def test_bad_input_is_named(self, truth: dict[str, np.ndarray]) -> None:
         with pytest.raises(ValueError, match="needs two agents"):

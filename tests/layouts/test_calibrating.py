@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from scipy.special import expit, logit
 
-from animalcat.cli.session.options import calibrated_layout as calibrated_layout_of
-from animalcat.cli.shared.common import Common, keep_common
-from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.calibrating.assessment import (
     CALIBRATED,
     WRITTEN,
-    AgentScores,
     assess,
     compared,
     coverage,
@@ -36,10 +30,8 @@ from animalcat.layouts.calibrating.population import (
 )
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.calibration import InstanceCalibration, features_digest
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
-from animalcat.layouts.model.priors import MovedBeta
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from tests.command_line import call
 
@@ -94,29 +86,6 @@ def test_a_calibrated_layout_is_a_layout_like_any_other() -> None:
     assert layout.calibration.episodes == 60
 
 
-def test_instances_are_found_by_name_and_demands() -> None:
-    table, _, _ = simulated(6, 10)
-    layout = made()
-    at = layout.feature_names.index("easiness")
-    features = table.instances.features(layout)
-    known = dict(layout.calibration.instances) if layout.calibration else {}
-    assert features[:, at].tolist() == [known[name].easiness for name in table.instances.names]
-    other = replace(table.instances, values=table.instances.values + 0.5)
-    assert (other.features(layout)[:, at] == 0.0).all()  # of that name, but other demands
-    strange = replace(table.instances, names=tuple(f"b{i}" for i in range(10)))
-    assert (strange.features(layout)[:, at] == 0.0).all()
-    assert np.isnan(layout.row("b1", {"difficulty": 5.0})[at])
-
-
-def test_no_misfit_is_named_by_what_was_taught() -> None:
-    table, _, _ = simulated(6, 10)
-    bank = Bank.of(made(), table.instances)
-    assert len(np.unique(bank.features[:, bank.layout.feature_names.index("sharpness")])) > 1
-    names = {way.name for way in bank.stratifications}
-    assert "difficulty" in names
-    assert not any("sharpness" in name or "easiness" in name for name in names)
-
-
 def test_sharpness_is_found_like_easiness_and_is_1_where_nothing_is_known() -> None:
     table, _, _ = simulated(6, 10)
     layout = made()
@@ -127,31 +96,6 @@ def test_sharpness_is_found_like_easiness_and_is_1_where_nothing_is_known() -> N
     assert len(set(found)) > 1
     other = replace(table.instances, values=table.instances.values + 0.5)
     assert (other.features(layout)[:, at] == 1.0).all()
-
-
-def test_where_an_instance_is_sharper_agents_are_further_apart() -> None:
-    layout, evaluator = made(), Evaluator(made())
-    at = [layout.feature_names.index(name) for name in ("difficulty", "easiness", "sharpness")]
-    row = np.zeros((3, len(layout.features)))
-    row[:, at] = [[5.0, 0.0, 0.5], [5.0, 0.0, 1.0], [5.0, 0.0, 2.0]]
-    z = np.array([[-1.0, -1.0], [1.0, -1.0]])
-    p = logit(evaluator.probability(layout.from_standard(z), row))
-    np.testing.assert_allclose(p[:, 0], 0.5 * p[:, 1], rtol=1e-6)
-    np.testing.assert_allclose(p[:, 2], 2.0 * p[:, 1], rtol=1e-6)
-
-
-def test_calibrations_of_easiness_alone_are_still_read() -> None:
-    """They were made before instances had a sharpness."""
-    data = to_dict(made())
-    rows = data["calibration"]["instances"]
-    data["calibration"]["instances"] = {name: row[:2] for name, row in rows.items()}
-    data["features"].pop("sharpness")
-    for node in data["derived"].values():
-        node["link"].get("odds_shift", {}).pop("sharpness", None)
-    layout = from_dict(data)
-    assert layout.calibration is not None
-    assert {one.sharpness for _, one in layout.calibration.instances} == {1.0}
-    assert from_dict(to_dict(layout)) == layout
 
 
 @pytest.mark.parametrize("sharpness", [0.0, 11.0, -1.0])
@@ -201,15 +145,6 @@ def test_what_is_certain_is_taken_as_it_is_and_what_is_not_predicts_less_boldly(
     assert (np.array(less) < 0.85 * certain.sharpness[0]).all()
 
 
-@pytest.mark.parametrize(("known", "prior"), [(0.3, 0.39), (0.9, 1.0), (1.0, 1.0), (1.2, 1.2)])
-def test_the_allowance_ends_where_a_prior_is_as_written(known: float, prior: float) -> None:
-    table, _, _ = simulated(6, 10)
-    population = replace(made_up(10), location=np.zeros((20, 2)), scale=np.full((20, 2), known))
-    layout = calibrated_layout(LAYOUT, table, population, "made")
-    scales = [n.prior.scale for n in layout.latents if isinstance(n.prior, MovedBeta)]
-    assert scales == [pytest.approx(prior, abs=1e-4)] * 2
-
-
 def regressed_one(logits: np.ndarray, passed: np.ndarray) -> tuple[float, float]:
     """Easiness and sharpness of one instance, of which nothing is known before."""
     e, a = regressed(logits[:, np.newaxis], passed[:, np.newaxis], np.zeros(1), np.ones(1))
@@ -225,43 +160,10 @@ def test_where_all_agents_are_alike_their_share_is_predicted(odds: float, passed
         assert a == 1.0
 
 
-def test_where_all_agents_nearly_fail_the_likeliest_easiness_is_found() -> None:
-    """Steps of Newton's method that are not halved end at the ends of the ranges here."""
-    logits = np.linspace(-13.8, -8.2, 200)
-    passed = expit(logits[:, np.newaxis] + 2.0 * np.linspace(-2.0, 2.0, 21)).mean(axis=1)
-    e, a = regressed_one(logits, passed)
-    off = passed - expit(a * logits + e)
-    ridge = 1e-3
-    assert off.sum() == pytest.approx(ridge * e, abs=1e-6)
-    assert off @ logits == pytest.approx(ridge * (a - 1.0), abs=1e-6)
-    assert -1.0 < e < 2.0
-    assert 0.5 < a < 1.1
-
-
-def test_where_agents_pass_the_other_way_round_sharpness_ends_at_its_least() -> None:
-    logits = np.linspace(-4.0, 3.0, 200)
-    e, a = regressed_one(logits, expit(-2.0 * logits))
-    assert a == 0.1
-    assert expit(a * logits + e).mean() == pytest.approx(expit(-2.0 * logits).mean(), abs=1e-4)
-    assert regressed_one(logits, expit(logits + 30.0))[0] == 8.0
-
-
 def test_what_is_no_number_is_not_kept() -> None:
     logits, known = np.zeros((5, 2)), np.array([0.0, np.nan])
     with pytest.raises(CalibrationError, match="1 of 2 instances are no finite numbers"):
         regressed(logits, logits, known, np.ones(2))
-
-
-def test_easiness_is_found_where_a_feature_was_filled_in() -> None:
-    layout, (first, *rest) = made(), made().features
-    filled = replace(layout, features=(replace(first, if_missing=5.0), *rest))
-    calibration = layout.calibration
-    assert calibration is not None
-    rows = (("gap", InstanceCalibration(0.7, features_digest([5.0]))),)
-    filled = replace(filled, calibration=replace(calibration, instances=rows))
-    at = filled.feature_names.index("easiness")
-    assert filled.row("gap", {})[at] == filled.row("gap", {"difficulty": 5.0})[at] == 0.7
-    assert np.isnan(filled.row("gap", {"difficulty": 6.0})[at])
 
 
 def test_identity_spans_what_was_taught_and_digest_the_model() -> None:
@@ -312,19 +214,6 @@ def test_every_agent_is_held_out_once_in_each_split() -> None:
         assert sorted(tested) == list(range(10))
 
 
-def test_agents_with_few_episodes_are_left_out_of_what_needs_more() -> None:
-    brier = {(CALIBRATED, 15): 0.1, (WRITTEN, 15): 0.2}
-    nan = float("nan")
-    scored = [
-        AgentScores("a", brier, (0.4, 0.6)),
-        AgentScores("b", {**brier, (CALIBRATED, 15): 0.15}, (0.91, 0.99)),
-        AgentScores("c", {}, (nan, nan)),
-    ]
-    assert compared(scored, WRITTEN, 15).difference == pytest.approx(-0.075)
-    assert coverage(scored) == pytest.approx((1.0 + 0.5) / 2)
-    assert np.isnan(coverage(scored[2:]))
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # fits by NUTS, of which a loaded machine makes minutes
 @pytest.mark.xdist_group("nuts")
@@ -353,28 +242,6 @@ def test_calibration_finds_the_population_and_what_is_easy() -> None:
     assert 0.6 < coverage(scored) <= 1.0
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.xdist_group("nuts")
-def test_calibration_finds_where_agents_are_told_apart() -> None:
-    """Half of the instances hardly tell able agents from others, half do twice as well."""
-    g = np.random.default_rng(5)
-    difficulty = g.uniform(3.0, 7.0, 40)
-    sharpness = np.where(np.arange(40) % 2, 2.5, 0.3)
-    theta = np.column_stack([g.normal(5.0, 1.5, 60).clip(0.5, 9.5), np.full(60, 0.02)])
-    p = Evaluator(LAYOUT).probability(theta, difficulty[:, np.newaxis])
-    y = (g.random(p.shape) < expit(sharpness * logit(p))).astype(np.float64)
-    instances = Instances(
-        ("difficulty",), difficulty[:, np.newaxis], (), tuple(f"a{i}" for i in range(40))
-    )
-    table = OutcomeTable(instances, tuple(f"agent {i}" for i in range(60)), y)
-    population = population_model(LAYOUT, table).fit(1, Effort(2, 300, 400, attempts=1))
-    found = np.log(population.sharpness).mean(axis=0)
-    assert found.sum() == pytest.approx(0.0, abs=1e-6)
-    assert found[1::2].min() > found[::2].max() - 0.3
-    assert found[1::2].mean() > 0.4 > -0.4 > found[::2].mean()
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -391,20 +258,3 @@ def test_what_the_command_cannot_use_is_named(options: list[str], said: str) -> 
     result = call("battery", "calibrate", "navigation", *options)
     assert result.exit_code == 2
     assert said in " ".join(result.output.split())
-
-
-def test_a_calibration_is_found_by_name_or_says_which_there_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "calibrations"
-    folder.mkdir()
-    (folder / "trained.yaml").write_text("name: trained\n")
-    keep_common(Common(data=tmp_path))
-    assert calibrated_layout_of("", "", "trained") == str(folder / "trained.yaml")
-    assert calibrated_layout_of("aaio", "", "") == "aaio"
-    with pytest.raises(typer.Exit):
-        calibrated_layout_of("", "", "other")
-    assert "there are: trained" in capsys.readouterr().err
-    with pytest.raises(typer.Exit):
-        calibrated_layout_of("aaio", "", "trained")
-    assert "says the layout too" in capsys.readouterr().err

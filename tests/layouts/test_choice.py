@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.explaining.asking import asked_of, hardly_asked
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout
 from animalcat.layouts.library.choice import choose, hint, look_at, said
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.model.spec import Layout, from_dict, to_dict
+from animalcat.layouts.model.spec import Layout
 
 READING = """
 name: reading
@@ -106,19 +104,6 @@ def test_only_declared_variants_are_chosen_from() -> None:
 def test_what_cannot_be_chosen_from_is_refused(text: str, words: str) -> None:
     with pytest.raises(SpecificationError, match=words):
         parse_layout(READING.replace("choose_from: [long, short]", text))
-
-
-def test_a_layout_is_about_capabilities() -> None:
-    assert from_dict(to_dict(SHORT)).measures == ("skill",)
-    with pytest.raises(SpecificationError, match="'words' is no capability; capabilities: skill"):
-        parse_layout(READING.replace("measures: [skill]", "measures: [words]"))
-
-
-def test_a_table_in_python_takes_the_variant_that_covers_it() -> None:
-    rows = pd.DataFrame({"words": [10.0, 110.0], "hard": [0, 1]})
-    assert Bank.of(READING, rows).layout.variant == "long"
-    with pytest.raises(ValueError, match="words above 100"):
-        Bank.of(SHORT, rows)
 
 
 @pytest.mark.parametrize(

@@ -123,19 +123,6 @@ def test_a_layout_of_ones_own_is_shown_and_drawn(tmp_path: Path) -> None:
     assert "own.yaml:1: " in run("show", own).stderr
 
 
-def test_a_table_that_is_not_there_is_named_with_those_that_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANIMALCAT_HOME", str(tmp_path))
-    (tmp_path / "outcomes").mkdir()
-    (tmp_path / "outcomes" / "yours.parquet").touch()
-    for command in ("fit", "check"):
-        result = run(command, "aaio", "--table", "mine")
-        assert result.exit_code == 2
-        told = "mine: no such file or imported table; imported tables: yours"
-        assert told in result.stderr
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "battery").mkdir()

@@ -19,7 +19,6 @@ from animalcat.layouts.checking.compare import (
     Posterior,
     compare_agents,
     few_standings,
-    superiority,
 )
 from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.inference.fit import FitRequest, fit
@@ -84,24 +83,6 @@ def test_many_agents_are_put_into_groups_that_can_be_told_apart() -> None:
     assert few_standings(many[:24]) == many[:24]
 
 
-def test_superiority_counts_a_tie_half() -> None:
-    a, b = (np.sort(np.round(normal(n, k, 0.5, k).draws[::100, 0], 1)) for k, n in enumerate("ab"))
-    pairs = a[:, None] - b
-    assert superiority(a, b) == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
-
-
-def test_a_table_says_no_more_than_profiles_do() -> None:
-    agents = [normal("known", 3, 0.3, 1), normal("unknown", 2, 3, 2), normal("able", 9, 1, 3)]
-    measured = {"mean": 3.0, "sd": 0.3, "hdi": [2.5, 3.5], "known": True}
-    nodes = {
-        "known": {"skill": measured},
-        "unknown": {"skill": {**measured, "known": False}},
-        "able": {"skill": {**measured, "side": "at least", "bound": 7.6}},
-    }
-    words = {name: row.words.estimate for name, row in by_agent(agents, nodes=nodes).items()}
-    assert words == {"known": "3.0 m", "unknown": "not known yet", "able": "at least 8 m"}
-
-
 def test_only_one_layout_compares() -> None:
     mine = normal("mine", 0, 1, 1)
     with pytest.raises(ValueError, match=r"mine was measured with layout dddd.*yours with eeee"):
@@ -134,19 +115,6 @@ def test_live_posteriors_and_their_profiles_compare_alike(
     assert other is not None
     assert first.more > 0.95
     assert (first.mean, first.more) == pytest.approx((other.mean, other.more), abs=0.05)
-
-
-@pytest.mark.parametrize("ends", [(0.0, 10.0), (0.0, None), (None, None)])
-def test_what_stands_for_a_profile_has_its_mean_sd_and_range(
-    ends: tuple[float | None, float | None],
-) -> None:
-    node = {"mean": 2.0, "sd": 0.8, "range": list(ends), "unit": "m"}
-    profile = {"layout": {"digest": "d"}, "nodes": {"skill": node}}
-    draws = Posterior.of_profile("a", profile).draws[:, 0]
-    assert draws.mean() == pytest.approx(2.0, abs=0.05)
-    assert draws.std() == pytest.approx(0.8, rel=0.05)
-    assert ends[0] is None or draws.min() >= ends[0]
-    assert ends[1] is None or draws.max() <= ends[1]
 
 
 @pytest.mark.slow

@@ -72,21 +72,6 @@ def test_hiding_is_no_main_reason_where_both_are_failed() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("passed", "says"),
-    [
-        ([(0, 1)] * 3, "too few to tell"),
-        ([(0, 0)] * 3, "too few to tell"),
-        ([(1, 1)] * 9, "it failed none"),
-        ([(1, 0)] * 12, "it passes less without hiding"),
-    ],
-)
-def test_where_pairs_say_no_reason_none_is_told(passed: list[tuple[int, int]], says: str) -> None:
-    row = only(pairs(*passed))
-    assert row.says == says
-    assert bool(row.sentence()) == (row.standing() == "harder")
-
-
 def test_what_earlier_outcomes_chose_makes_no_pair() -> None:
     """Else playing the control of what was failed would make every control look easier."""
     played = pairs(*[(0, 1)] * 12)
@@ -100,33 +85,6 @@ def test_what_earlier_outcomes_chose_makes_no_pair() -> None:
     assert turned.played_both == 0
 
 
-def test_the_first_time_counts_and_paradigms_are_also_taken_together() -> None:
-    played = [*pairs((0, 1), (0, 1)), *pairs((1, 1), paradigm="grids")]
-    whole, cups, grids = compare_controls([*played, *pairs((1, 0))], TAKEN)
-    assert (whole.paradigm, whole.plain, whole.changed) == ("", (3, 1), (3, 3))
-    assert (cups.paradigm, cups.only_changed, grids.paradigm, grids.both) == ("cups", 2, "grids", 1)
-
-
-def test_forced_choices_are_set_against_free_ones_and_no_reason_is_told() -> None:
-    played = [
-        PlayedArena(f"{kind}-{k}", f"cups-{kind}", "", "", passed, HIDDEN)
-        for kind, passed in (("forced", False), ("free", True))
-        for k in range(20)
-    ]
-    row = only(played)
-    assert (row.control, row.plain, row.changed) == ("free", (20, 0), (20, 20))
-    assert row.interval()[0] > 0.5
-    assert not row.sentence()
-
-
-def test_what_a_control_makes_less_is_not_gone() -> None:
-    played = [one._replace(features={"hiddenStanding": 2.0}) for one in pairs((0, 1))[1:]]
-    assert only([*pairs((0, 1))[:1], *played]).taken == "how long food is hidden"
-    assert only([one._replace(features={}) for one in pairs((0, 1))]).takes == (
-        "what the control glass takes away"
-    )
-
-
 def test_unpaired_intervals_are_those_of_newcombe() -> None:
     """His examples a, e and h, as printed (Newcombe 1998, table II)."""
     for counts, low, high in (
@@ -135,12 +93,6 @@ def test_unpaired_intervals_are_those_of_newcombe() -> None:
         ((10, 10, 10, 0), 0.6075, 1.0),
     ):
         assert unpaired_interval(*counts, error=0.05) == pytest.approx((low, high), abs=5e-5)
-
-
-def test_a_smaller_error_makes_a_wider_interval() -> None:
-    for row in (only(pairs(*[(0, 1)] * 8)), ControlComparison("cups", "free", (9, 2), (9, 7))):
-        low, high = row.interval(0.05)
-        assert low < row.interval()[0] < row.interval()[1] <= high
 
 
 def test_a_verdict_tells_of_one_control_and_allows_for_the_others() -> None:
@@ -191,18 +143,6 @@ def test_a_verdict_says_what_pairs_and_the_layout_agree_on() -> None:
     assert sentence in verdict.sentences
     assert "Mostly its limit of navigationAbility makes it fail" in verdict.text
     assert verdict.blamed == verdict.found.weakness == "navigationAbility"
-
-
-@pytest.mark.parametrize(
-    ("standing", "farther"), [("main reason", True), ("not the main reason", False)]
-)
-def test_a_verdict_does_not_contradict_what_pairs_say(standing: str, farther: bool) -> None:
-    verdict, sentence = judged(standing, farther=farther)
-    assert sentence in verdict.sentences
-    assert "makes it fail" not in verdict.text
-    assert (verdict.blamed, verdict.found.kind) == ("", "unclear")
-    assert "its controls show a reason that the layout does not" in verdict.text
-    assert 2 <= len(verdict.sentences) <= 5
 
 
 @pytest.mark.parametrize("name", FAMILIES)

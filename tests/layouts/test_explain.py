@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.information import told_apart
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining.episode import CHANCE, explain
 from animalcat.layouts.explaining.session import explain_of
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.reporting.profile import NodeNote
 
 COLUMNS = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
 FAR, SMALL, BOTH, EASY = ([45, 4, 0, 0], [4, 0.5, 0, 0], [45, 0.5, 0, 0], [4, 4, 0, 0])
@@ -57,11 +55,6 @@ def test_a_weak_eye_is_what_decides() -> None:
     assert found.sentences[0].startswith(again)
 
 
-def test_a_missing_outcome_is_not_explained() -> None:
-    with pytest.raises(ValueError, match="nothing to explain"):
-        explain(bank(), draws(5.0, 0.3), BOTH, float("nan"), instance="both")
-
-
 def test_two_candidates_are_told_apart_by_an_arena_that_asks_for_one() -> None:
     either = np.concatenate([draws(5.0, 0.2), draws(0.4, 1.8)])
     found = explain(bank(), either, BOTH, 0.0, instance="both")
@@ -99,18 +92,6 @@ def test_nothing_that_the_agent_masters_is_blamed() -> None:
     assert not any("most likely" in sentence for sentence in found.sentences)
 
 
-def test_where_the_layout_does_not_describe_the_agent_nothing_is_blamed() -> None:
-    either = np.vstack([draws(5.0, 0.3), draws(0.2, 1.9)])
-    found = explain(bank(), either, BOTH, 0.0, instance="both", misfit="where lava is 1")
-    assert found.discriminators == ()
-    assert found.sentences == (
-        "It failed both.",
-        "The alarm stands: the layout does not describe this agent where lava is 1. So it cannot "
-        "say why the agent failed here, nor what would tell more.",
-    )
-    assert explain(bank(), either, BOTH, 0.0, instance="both").discriminators
-
-
 def test_what_the_layout_counts_otherwise_than_the_arena_has_it_is_said() -> None:
     """Behind the agent 30 m count as 45 m."""
     behind = explain(bank(), draws(1.0, 1.8), [30, 4, 1, 0], 0.0, instance="behind")
@@ -120,52 +101,6 @@ def test_what_the_layout_counts_otherwise_than_the_arena_has_it_is_said() -> Non
     assert f"asks for {first.asks} ({first.counted}), and" in behind.sentences[1]
     plain = explain(bank(), draws(1.0, 1.8), FAR, 0.0, instance="far")
     assert plain.needs[0].counted == ""
-
-
-def test_of_two_abilities_that_were_not_shown_neither_is_blamed() -> None:
-    """Each may be what keeps the other from showing."""
-    none = {name: NodeNote("at most", 0.5) for name in ("navigationAbility", "visualAbility")}
-    found = explain(bank(), draws(0.3, 1.2), FAR, 0.0, instance="far", noted=none)
-    assert "it is open, since no ability was shown in any of " in found.sentences[1]
-    assert found.needs[0].has == "at most 8 m"
-    one = {**none, "visualAbility": NodeNote()}
-    found = explain(bank(), draws(0.3, 1.8), FAR, 0.0, instance="far", noted=one)
-    assert "most likely navigationAbility made it fail" in found.sentences[1]
-
-
-def test_what_several_lacks_decide_together_is_not_called_chance() -> None:
-    found = explain(bank(), draws(0.1, 0.2), [59, 0.4, 0, 0], 0.0, instance="both")
-    assert found.chance > 0.9  # no single repair helps
-    said = found.sentences[1]
-    assert "several abilities fall short at once, so none of them decided alone: " in said
-    assert "navigationAbility, where it asks for " in said
-    assert "of rewardDistance and it masters 1.6 m (" in said
-    assert "visualAbility, where it asks for 0.4 m of rewardSize and it masters 3.9 m (" in said
-
-
-def test_an_arena_that_tells_next_to_nothing_is_not_offered() -> None:
-    """Two candidates that predict nearly the same of every arena but of the one that was played."""
-    near = np.concatenate([draws(2.9, 1.85, 0.3), draws(3.2, 1.75, 0.3)])
-    found = explain(bank(), near, BOTH, 0.0, instance="both")
-    assert len([need for need in found.needs if need.decided > 0.05]) > 1
-    assert found.discriminators == ()
-    assert found.sentences[-1] == "No other arena of the battery would tell much more about why."
-
-
-def test_a_gate_is_shut_in_the_like_arena() -> None:
-    layout = load_layout("object-permanence")
-    values = np.array(
-        [[1, 1, 0, 10, 3, 0, 0, np.nan, np.nan], [0, 0, 0, 10, 3, 0, 0, np.nan, np.nan]]
-    )
-    op = Bank.of(layout, Instances(layout.feature_names, values, ("a", "b"), ("lava", "plain")))
-    g = np.random.default_rng(2)
-    theta = np.tile([48.0, 4.3, 5.9, 0.97, 0.05, 0.97, 61.0, 0.0, 0.02], (200, 1))
-    theta[:, 4] = g.uniform(0.0, 0.1, 200)
-    found = explain(op, theta, values[0], 0.0, instance="lava")
-    assert found.needs[0].node == "lavaAbility"
-    assert found.needs[0].changed == {"lavaPresence": 0.0}
-    assert found.needs[0].without[0] > 0.85
-    assert found.needs[0].demand is None
 
 
 def test_json_of_a_learner_follows_the_schema() -> None:
@@ -179,11 +114,3 @@ def test_json_of_a_learner_follows_the_schema() -> None:
     assert all(one.instance not in ("far", "easy", "both") for one in found.discriminators)
     with pytest.raises(KeyError):
         explain_of(learner, "nowhere", 0.0)
-
-
-def test_groups_that_predict_the_same_are_told_apart_by_nothing() -> None:
-    same = draws(3.0, 1.0, 0.0)
-    half = np.arange(400) < 200
-    bits, predicted = told_apart(bank(), same, [half, ~half])
-    np.testing.assert_allclose(bits, 0.0, atol=1e-3)
-    assert predicted.shape == (2, 6)

@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from animalcat.layouts.checking import forecast as checking_forecast
 from animalcat.layouts.checking.forecast import DRAWS, forecast
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
@@ -42,16 +41,6 @@ def test_the_first_instance_tells_most_and_exactly_what_is_said() -> None:
     assert both <= second.after**2 + 1e-9
     assert second.after**2 == pytest.approx(both, rel=0.03)
     assert second.before == first.after
-
-
-def test_a_large_battery_is_predicted_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    groups = ["easy"] * 5 + ["hard"] * 7
-    whole = forecast(LAYOUT, THETA, FEATURES, groups, without={2})
-    monkeypatch.setattr(checking_forecast, "_ROWS", 5)
-    parts = forecast(LAYOUT, THETA, FEATURES, groups, without={2})
-    assert parts.passed.value == pytest.approx(whole.passed.value)
-    assert parts.groups["hard"].value == pytest.approx(whole.groups["hard"].value)
-    assert [one.row for one in parts.telling] == [one.row for one in whole.telling]
 
 
 def test_what_was_played_is_not_proposed() -> None:

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 
 from animalcat.layouts import Bank, Learner, StoppingRule, demand_layout, load_layout
-from animalcat.layouts.calibrating.calibrate import (
-    _logits,  # pyright: ignore[reportPrivateUsage]
-)
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import text_of
 from animalcat.layouts.library.levels import FEW, SLOPE, DemandLayout
@@ -119,14 +116,6 @@ def test_what_is_absent_costs_nothing(written: DemandLayout) -> None:
     assert touched[1, ability]
 
 
-def test_the_chance_to_guess_is_a_floor() -> None:
-    stated = demand_layout(as_csv(adele()), chance=0.25).layout
-    hard = np.full((1, len(stated.features)), 5.0)
-    hard[0, stated.feature_names.index("chance")] = np.nan
-    weak = stated.from_standard(np.full((1, len(stated.latents)), -4.0))
-    assert Evaluator(stated).probability(weak, hard)[0, 0] == pytest.approx(0.25, abs=1e-6)
-
-
 def test_unguessability_is_read_as_adele_has_it() -> None:
     table = adele()
     layout = demand_layout(as_csv(table, UG=[75.0] * len(table["AS"]))).layout
@@ -189,25 +178,6 @@ def test_what_cannot_be_used_is_refused(text: str, options: Any, message: str) -
     with pytest.raises(ValueError) as error:
         demand_layout(text, **options)
     assert message in str(error.value)
-
-
-def test_a_slope_of_no_scale_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"slope of 'MCtt': there is no such scale\. Did you"):
-        demand_layout(as_csv(adele()), slope={"MCtt": 2.0})
-    with pytest.raises(ValueError, match="slope of all scales is 0"):
-        demand_layout(as_csv(adele()), slope=0.0)
-
-
-def test_a_calibration_keeps_what_is_absent() -> None:
-    layout = demand_layout(as_csv(adele())).layout
-    factors = dict.fromkeys((node.name for node in layout.derived), (1.0, 1.5))
-    weak = layout.from_standard(np.full((1, len(layout.latents)), -4.0))
-    nothing = np.zeros((1, len(layout.features)))
-    some = nothing.copy()
-    some[0, 0] = 1.0
-    plain = _logits(layout, dict.fromkeys(factors, (1.0, 1.0)), weak, nothing)
-    assert np.array_equal(_logits(layout, factors, weak, nothing), plain)
-    assert _logits(layout, factors, weak, some)[0, 0] < plain[0, 0] - 2.0
 
 
 def test_the_shipped_layout_is_what_is_written_for_its_items(data_dir: Path) -> None:

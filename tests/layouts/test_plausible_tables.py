@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from animalcat.arena_configs.instance import Instance
-from animalcat.cli.layout.commands import app_for
 from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.shared.arena_outcomes import check_demands, marked_by, on_battery, passed_on
 from animalcat.cli.shared.outcome_options import As
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import CoveredOutcomes, TableError, read_csv
-from animalcat.layouts.model.nodes import Exclusion
 from animalcat.layouts.model.units import UnitError, conversion
 from animalcat.service.batteries.battery import Battery
 
@@ -140,19 +136,6 @@ def numbered(text: str) -> str:
 )
 def test_what_changes_nothing(change: Change) -> None:
     assert values(read(changed(WIDE, change))) == values(read(WIDE))
-
-
-def test_rows_and_columns_in_another_order_change_nothing() -> None:
-    head, *rows = WIDE.splitlines()
-    mixed = read("\n".join([head, *reversed(rows)]))  # T38
-    names, demands, outcomes = values(mixed)
-    assert (names[::-1], demands[::-1], outcomes[0][::-1]) == (
-        (expected := values(read(WIDE)))[0],
-        expected[1],
-        expected[2][0],
-    )
-    columns = [line.split(",")[::-1] for line in (head, *rows)]
-    assert values(read("\n".join(map(",".join, columns)))) == expected
 
 
 @pytest.mark.parametrize(
@@ -278,14 +261,6 @@ def test_what_is_left_out_is_counted_by_reason(change: Change, reason: str) -> N
         read(whole.replace("40,2", "70,2"))
 
 
-def test_the_python_door_excludes_too() -> None:
-    table = read_csv(WIDE.replace("10,1,0,0,0", "10,1,0,0,1"), ["a"])
-    with pytest.raises(TableError, match=r"instance one: layout aaio leaves it out: lava above 0"):
-        table.instances.features(AAIO)
-    open_only = replace(AAIO, excludes=(Exclusion("lava", above=2.0),))
-    assert len(table.instances.features(open_only)) == 4
-
-
 def test_what_a_default_replaces_is_said() -> None:
     text = "instance,lavaPresence,raisedRewards,rewards,endingRewards,darkness,{},a\n"
     rows = "one,0,0,1,1,0,{},1\ntwo,0,0,1,1,0,{},0\n"
@@ -371,19 +346,6 @@ def test_files_of_another_form(tmp_path: Path, content: bytes, words: str) -> No
     path.write_bytes(content)
     with pytest.raises(TableError, match=words):
         read_csv(path, ["a"])
-
-
-def test_a_text_of_one_line_is_the_name_of_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("items.csv").write_text(WIDE)
-    assert len(read_csv("items.csv", ["a"]).instances) == 4
-    assert len(read_csv(str(tmp_path / "items.csv"), ["a"]).instances) == 4
-    with pytest.raises(TableError, match=r"other.csv: No such file; give a file, or the text"):
-        read_csv("other.csv", [])
-    with pytest.raises(TableError, match="has no rows below its columns other"):
-        read_csv("other", [])
 
 
 def test_units() -> None:
@@ -531,21 +493,6 @@ def test_what_the_numbers_are_may_be_said() -> None:
     assert alone == {"a": {"near/g1": 0.0, "near/g2": 1.0}}
 
 
-def test_arenas_of_chance_are_left_out_unless_kept() -> None:
-    found = played(RETURNS)
-    random = battery(*NAMES, drawn=("far/g3",))
-    counted = on_battery(AAIO, random, found).outcomes
-    assert counted.coverage("a")["left_out"] == {
-        "its file leaves positions, rotations or sizes to chance": 1
-    }
-    kept = on_battery(AAIO, random, found, keep_drawn=True).outcomes
-    assert kept.coverage("a")["covered"] == 4
-    assert "1 of 4 instances leave positions" in kept.notes[0]
-    assert on_battery(AAIO, random, found, known=["far/g3"]).outcomes.notes == ()
-    with pytest.raises(TableError, match="With --keep-drawn they count"):
-        on_battery(AAIO, battery(*NAMES, drawn=NAMES), found)
-
-
 def test_another_battery_with_equal_names_is_found_by_its_demands() -> None:
     units = {"rewardDistance [cm]": "cm", "noise": ""}
     rows = [{"instance": "near/g1", "rewardDistance [cm]": 1200.0, "noise": 3.0}]
@@ -556,21 +503,3 @@ def test_another_battery_with_equal_names_is_found_by_its_demands() -> None:
         check_demands(battery(*NAMES), other, units, "t.csv")
     with pytest.raises(TableError, match="'s' is another here"):
         check_demands(battery(*NAMES), rows, {"rewardDistance [s]": "s"}, "t.csv")
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("Distance [m]", "Distance [feet]"), "t.csv: column rewardDistance [feet]: the unit"),
-        (("XPos", "xpos"), "t.csv: column 'xpos' is unknown to layout aaio. Did you mean 'XPos'?"),
-        (("one,open,10", "one,open,ten"), "t.csv: line 2, column rewardDistance: 'ten'"),
-    ],
-)
-def test_the_command_names_the_file(tmp_path: Path, change: tuple[str, str], words: str) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(WIDE.replace(*change))
-    for command in (["fit", "aaio"], ["check", "aaio"]):
-        given = [*command, "--table", str(path), "--agent", "a"]
-        result = CliRunner().invoke(app_for(command[0]), given)
-        assert result.exit_code == 2
-        assert words in result.stderr

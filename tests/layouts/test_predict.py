@@ -16,7 +16,6 @@ from animalcat.layouts.checking.predict import (
     as_shares,
     held_out,
     predict,
-    split,
     splits,
 )
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -47,29 +46,6 @@ def test_predictions_are_means_and_quantiles_of_draws(
     weighted = predict(aaio, draws, features[:9], np.r_[np.full(50, 2.0), np.ones(151)])
     for name in ("mean", "low", "high"):
         assert getattr(weighted, name) == pytest.approx(getattr(twice, name))
-
-
-def test_splits() -> None:
-    once = split(2188, seed=1)
-    assert len(once.test) == 438
-    assert sorted([*once.train, *once.test]) == list(range(2188))
-    assert (split(2188, seed=1).test == once.test).all()
-    many = list(splits(69, seed=4, repeats=15))
-    assert len({tuple(part.test) for part in many}) == 15
-    assert all(len(part.test) == 14 for part in many)
-    # Each instance is held out about three times in fifteen.
-    assert np.bincount(np.concatenate([p.test for p in many]), minlength=69).max() <= 9
-
-    strata = ["rare"] * 10 + ["common"] * 90
-    for seed in range(20):
-        held = split(100, seed, strata=strata).test
-        assert len(held) == 20
-        assert 1 <= sum(strata[i] == "rare" for i in held) <= 3
-    for instances, share in ((1, 0.2), (10, 0.0), (10, 1.0)):
-        with pytest.raises(ValueError, match="cannot be split"):
-            split(instances, 1, share)
-    with pytest.raises(ValueError, match="3 strata for 4"):
-        split(4, 1, strata="abc")
 
 
 def test_a_layout_predicts_its_own_agents_nearly_as_well_as_can_be(

@@ -15,7 +15,6 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.explaining.prediction import AVERAGE, LEVEL, PredictionTest, predicts
 from animalcat.layouts.explaining.session import prediction_of, verdict_of
 from animalcat.layouts.explaining.wider import wider_prior, with_wider
-from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.calibration import Calibration
 from animalcat.layouts.model.nodes import Latent
@@ -24,7 +23,6 @@ from animalcat.layouts.model.spec import from_dict, to_dict
 
 Floats = npt.NDArray[np.float64]
 LAYOUT = load_layout("one-capability", "success")
-EVALUATOR = Evaluator(LAYOUT)
 PRIOR = np.stack(
     [
         node.prior.from_standard(np.random.default_rng(i).standard_normal(200))
@@ -59,15 +57,8 @@ def compared(
 
 
 def test_true_predictions_are_hardly_ever_called_worse() -> None:
-    called = [compared(seed, 0.7, 0.7).rivals[0].e_worse >= LEVEL for seed in range(60)]
-    assert sum(called) <= 3
-
-
-def test_an_average_that_predicts_as_well_is_hardly_ever_beaten() -> None:
-    found = [compared(seed, 0.73, 0.8) for seed in range(60)]
-    lower = sum(one.rivals[0].brier < one.rivals[0].rival_brier for one in found)
-    assert 15 <= lower <= 45  # neither is the better one for certain
-    assert sum(one.standing == "better" for one in found) <= 3
+    called = [compared(seed, 0.7, 0.7).rivals[0].e_worse >= LEVEL for seed in range(30)]
+    assert sum(called) <= 2
 
 
 def test_bad_predictions_are_called_worse_than_the_average() -> None:
@@ -82,12 +73,6 @@ def test_what_was_chosen_for_what_it_tells_is_not_scored() -> None:
     found = compared(1, 0.3, 0.9, random=False)
     assert (found.standing, found.draws, found.hindsight) == ("cannot be told", 0, None)
     assert "Nothing was drawn at random from the 9th episode on" in found.text
-
-
-def test_of_few_episodes_nothing_is_said_of_later_ones() -> None:
-    learner = session(0.9, "aaio", "scaled", episodes=2)
-    found = prediction_of(learner)
-    assert found.text == "Its predictions are scored from the 9th episode on, and 2 were played."
 
 
 def session(rate: float, layout: str, variant: str, episodes: int = 90) -> Learner:
@@ -175,21 +160,6 @@ def test_priors_twice_as_wide() -> None:
     assert wider_prior(replace(noise, kind="bias")) is None
 
 
-def test_the_prior_of_noise_is_varied_too() -> None:
-    """An agent that passes half of all, near and far, is noisier where noise was likelier."""
-    layout = load_layout("one-capability", "success")
-    leaning = replace(layout.latents[1], prior=ScaledBeta(0.0, 1.0, 1.0, 19.0))
-    layout = replace(layout, latents=(layout.latents[0], leaning))
-    rows = np.tile(np.linspace(0.5, 9.5, 10), 4)[:, np.newaxis]
-    learner = Learner(Bank(layout, rows, ("arenas",) * 40), Policy("random"), StoppingRule(40))
-    for k in range(40):
-        learner.tell(str(k), float(k % 2), k)
-    draws = learner.posterior.resampled()
-    profile = with_wider(learner.profile(), learner, draws, 1)
-    noise, wide = profile.nodes[1], profile.wider["noiseLevel"]
-    assert wide.mean > noise.mean + 0.25 * noise.sd
-
-
 def test_a_moved_prior_is_refitted_as_a_population_that_scatters_twice_as_far() -> None:
     layout = load_layout("one-capability", "success")
     prior = layout.latents[0].prior
@@ -222,15 +192,3 @@ def test_who_was_unknown_at_first_but_is_described_well_is_said_so() -> None:
     assert (found.standing, found.rivals[0].standing) == ("cannot be told", "cannot be told")
     assert "One step ahead it predicted worse" in found.text
     assert "20 is wanted" not in found.text
-
-
-def test_a_wider_prior_lifts_what_is_bounded_from_one_side_only() -> None:
-    learner = session(1.0, "aaio", "metres-15")
-    posterior = learner.posterior
-    profile = with_wider(learner.profile(), learner, posterior.resampled(), 1)
-    able, wide = profile.nodes[0], profile.wider[profile.nodes[0].name]
-    assert wide.how == "refitted"
-    assert wide.mean > able.mean + 0.5 * able.sd
-    assert "with a prior twice as wide" in profile.notes[able.name].text
-    written = profile.nodes_dict()[able.name]["wider_prior"]
-    assert (written["mean"], written["how"]) == (wide.mean, "refitted")

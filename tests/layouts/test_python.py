@@ -10,13 +10,10 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from animalcat.layouts import (
-    LAYOUTS,
     Bank,
     Fit,
-    Layout,
     Learner,
     ScaledBeta,
     StoppingRule,
@@ -26,8 +23,7 @@ from animalcat.layouts import (
 )
 from animalcat.layouts.inference.fit import FitRequest
 from animalcat.layouts.inference.fit import fit as fit_by_nuts
-from animalcat.layouts.library import variants
-from animalcat.layouts.model.instances import Instances, read_csv
+from animalcat.layouts.model.instances import read_csv
 from animalcat.layouts.model.tables import TableError
 
 EXAMPLES: Final = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -52,17 +48,6 @@ def test_importing_layouts_is_light_and_names_load_when_used() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/"
     )
     assert done.stdout.splitlines() == ["[]", "True True"]
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_layout_is_the_same_again_as_text_and_as_a_dict(name: str) -> None:
-    for variant in variants(name):
-        layout = load_layout(name, variant)
-        text = layout.to_yaml()
-        assert load_layout(text) == load_layout(yaml.safe_load(text)) == layout
-        assert load_layout(text).digest == layout.digest
-        assert load_layout(layout) is layout
-        assert set(layout.variants) == {known for known in variants(name) if known}
 
 
 def test_a_prior_is_changed() -> None:
@@ -112,27 +97,6 @@ def test_a_fit_shows_what_it_found_in_the_units_of_readers(oak: Fit) -> None:
     assert oak.posterior.constant_data["instance"].values[0] == "q001"
 
 
-def test_what_a_layout_does_not_describe_is_left_out_and_said(oak: Fit) -> None:
-    long = DF.assign(words=DF["words"].where(DF.index > 1, 99.0))
-    fitted = fit(READING, long, "oak", chains=1, draws=50, tune=50)
-    assert len(fitted.instances) == len(DF) - 2
-    assert fitted.remarks[0] == "Left out: 2 of 240: words above 32 kiloword."
-    found: Any = predict(oak, long.set_index("instance"))
-    assert list(found["left_out"][:3]) == ["words above 32 kiloword"] * 2 + [""]
-    assert found["predicted"].isna().tolist() == [True, True, *[False] * (len(DF) - 2)]
-    assert ((found["low"] < found["predicted"]) & (found["predicted"] < found["high"]))[2:].all()
-    assert list(found.index[:2]) == ["q001", "q002"]
-
-
-def test_little_learnt_is_not_said() -> None:
-    """An estimate that would only repeat the prior is missing, and the status says why."""
-    few = fit(READING, DF[:1], "oak", chains=1, draws=100, tune=100)
-    frame = few.to_frame()
-    assert frame["estimate"].isna().all()
-    assert frame["low"].notna().all()
-    assert frame.loc["carelessness", "status"] == "not known yet"
-
-
 def test_a_table_of_outcomes_is_fitted_as_it_is() -> None:
     """What was played again counts as less, and what is void not at all."""
     rows = pd.DataFrame(
@@ -161,22 +125,6 @@ def items() -> pd.DataFrame:
     return pd.read_csv(EXAMPLES / "sums.csv")
 
 
-def test_a_bank_of_a_table_is_that_of_its_file(items: pd.DataFrame) -> None:
-    table = read_csv(EXAMPLES / "sums.csv", agents=[]).instances
-    one, other = Bank.of(SUMS, items), Bank.of(load_layout(SUMS), table)
-    named = Bank.of(SUMS, items.set_index("instance"))
-    for bank in (one, named):
-        assert bank.names == other.names
-        assert np.array_equal(bank.features, other.features)
-        assert set(bank.outside) == {"trials"}
-    assert (one.paradigms, repr(one)) == (
-        other.paradigms,
-        "<Bank of 168 items for sums: 3+4, 6+7, 8+3...>",
-    )
-    shown: Any = one
-    assert "and 160 more" in shown._repr_html_()
-
-
 def test_a_learner_says_what_it_knows(items: pd.DataFrame) -> None:
     learner = Learner(Bank.of(SUMS, items), rule=StoppingRule(6), seed=1)
     assert learner.to_frame()["estimate"].isna().all()
@@ -190,9 +138,3 @@ def test_a_learner_says_what_it_knows(items: pd.DataFrame) -> None:
     assert f"after {learner.n} outcomes" in shown._repr_html_()
     found: Any = predict(learner, items.set_index("instance"))
     assert found.loc["3+4", "predicted"] > found["predicted"].iloc[-1]
-
-
-def test_instances_as_they_are_read_still_make_a_bank() -> None:
-    layout: Layout = load_layout("one-capability", "success")
-    values: Any = np.ones((2, 1))
-    assert len(Bank.of(layout, Instances(layout.feature_names, values, names=("a", "b")))) == 2

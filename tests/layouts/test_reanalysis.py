@@ -53,13 +53,6 @@ def test_draws_weigh_as_much_as_they_were_unlikely() -> None:
     assert found.brier == pytest.approx(0.25)
 
 
-def test_a_battery_that_was_played_whole_needs_no_estimate() -> None:
-    draws = [drawn(float(k < 3), left=8 - k) for k in range(8)]
-    found = reanalyse(draws, {"p": 8}).battery
-    assert (found.success.value, found.success.low, found.success.high) == (0.375,) * 3
-    assert (found.played, found.instances) == (8, 8)
-
-
 def test_what_was_set_aside_is_not_left_to_estimate() -> None:
     """Of three arenas one was set aside, and the others were played."""
     found = reanalyse([drawn(1.0, left=2), drawn(0.0, left=1)], {"p": 3})
@@ -126,7 +119,7 @@ def test_it_is_right_where_the_layout_is_wrong(aaio: Layout, draw_instances: Dra
     values: list[float] = []
     rates: list[float] = []
     covered: list[bool] = []
-    for seed in range(80):
+    for seed in range(30):
         found = session(aaio, features, y, seed).battery
         if found.instances < 90:
             continue  # too few random draws in a paradigm
@@ -137,7 +130,7 @@ def test_it_is_right_where_the_layout_is_wrong(aaio: Layout, draw_instances: Dra
         values.append(found.success.value)
         rates.append(found.rate)
         covered.append(found.success.low <= truth <= found.success.high)
-    assert len(values) >= 70
+    assert len(values) >= 26
     error = float(np.std(values)) / np.sqrt(len(values))
     assert abs(np.mean(values) - truth) < 3.0 * error + 0.01
     assert np.mean(covered) >= 0.8

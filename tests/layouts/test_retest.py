@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from animalcat.layouts.adaptive.retest import DeterminismPrior, Retest, learnt_prior
+from animalcat.layouts.adaptive.retest import DeterminismPrior, Retest
 from animalcat.layouts.inference.backend.graph import WEIGHTS, build_model
 from animalcat.layouts.inference.certificate import certify
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -53,20 +53,6 @@ def test_all_repeats_of_a_deterministic_agent_together_count_less_than_one_outco
     assert retest.weights([1])[0] < 0.001
 
 
-def test_one_change_of_mind_rules_full_determinism_out() -> None:
-    retest = after_pairs(1.0, 50)
-    assert retest.weights([1])[0] < 0.001
-    retest.update(same=False, chance=0.5)
-    assert retest.weights([1])[0] > 0.01
-
-
-def test_what_was_sure_anyway_tells_little() -> None:
-    sure, unsure = Retest(), Retest()
-    sure.update(same=True, chance=0.99)
-    unsure.update(same=True, chance=0.5)
-    assert Retest().determinism < sure.determinism < unsure.determinism
-
-
 def posterior(layout: Layout, weights: list[float]) -> LivePosterior:
     made = LivePosterior(layout, 4, particles=500)
     generator = np.random.default_rng(1)
@@ -75,12 +61,6 @@ def posterior(layout: Layout, weights: list[float]) -> LivePosterior:
         share = 0.5 * generator.random(len(low))
         made.update(low + (high - low) * share, bool(share[0] < 0.3), k, weight)
     return made
-
-
-def test_an_outcome_of_weight_0_changes_nothing(aaio: Layout) -> None:
-    before, after = posterior(aaio, [1.0] * 5), posterior(aaio, [1.0] * 5 + [0.0])
-    np.testing.assert_array_equal(before.weights, after.weights)
-    assert len(after.tells) == 6
 
 
 def test_a_weight_is_a_power_of_the_likelihood_before_and_after_moves(aaio: Layout) -> None:
@@ -139,36 +119,6 @@ def test_counted_anew_is_as_if_told_so(aaio: Layout) -> None:
         assert other.sd == pytest.approx(one.sd, rel=0.2)
 
 
-def test_a_reseed_whose_draws_knew_other_weights_is_corrected(aaio: Layout) -> None:
-    """Draws of a posterior in which repeats counted in full serve one in which they do not."""
-    old, now = [1.0] * 40, [1.0, 0.25] * 20
-    draws, right = posterior(aaio, old).particles, posterior(aaio, now)
-    made = posterior(aaio, now)
-    made.reseed(draws, 40, old)
-    assert LivePosterior.load(aaio, made.save()).tells == made.tells
-    for one, other in zip(right.summary(), made.summary(), strict=True):
-        assert other.mean == pytest.approx(one.mean, abs=0.4 * one.sd)
-    with pytest.raises(ValueError, match=r"\(2,\) weights for 40 outcomes"):
-        made.reseed(draws, 40, [1.0, 1.0])
-
-
-@pytest.mark.parametrize(
-    ("weights", "words"),
-    [([1.0], r"\(1,\) weights for 2 outcomes"), ([1.0, 1.5], r"not in \[0, 1\]")],
-)
-def test_counting_anew_refuses_wrong_weights(
-    aaio: Layout, weights: list[float], words: str
-) -> None:
-    with pytest.raises(ValueError, match=words):
-        posterior(aaio, [1.0, 1.0]).reweigh(weights)
-
-
-@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
-def test_weights_out_of_range_are_refused(aaio: Layout, weight: float) -> None:
-    with pytest.raises(ValueError, match=r"weight .* of episode 0 is not in \[0, 1\]"):
-        posterior(aaio, [weight])
-
-
 @pytest.mark.slow
 @pytest.mark.xdist_group("nuts")
 def test_nuts_gives_repeats_the_same_weights(aaio: Layout) -> None:
@@ -209,15 +159,6 @@ def test_the_graph_weighs_outcomes_of_every_kind(variant: str) -> None:
     assert whole == pytest.approx(float(plain.model.compile_logp()(point)))
 
 
-@pytest.mark.parametrize(
-    ("weights", "words"), [([1.0], "1,.*; there are 2"), ([1.0, 1.5], r"must be in \[0, 1\]")]
-)
-def test_fits_refuse_wrong_weights(aaio: Layout, weights: list[float], words: str) -> None:
-    features = [[10.0, 1.0, 0.0, 0.0]] * 2
-    with pytest.raises(ValueError, match=words):
-        fit(FitRequest(aaio, features, [1.0, 0.0], 1, weights=weights))
-
-
 def test_a_prior_of_earlier_agents_saves_repeats() -> None:
     """Where half act at random and half deterministically, one disagreement says which."""
     halves = DeterminismPrior(0.5, 0.5)
@@ -227,21 +168,6 @@ def test_a_prior_of_earlier_agents_saves_repeats() -> None:
         retest.update(same=False, chance=0.5)
     assert known.weights([1])[0] > 0.99 > unknown.weights([1])[0]
     assert known.sd < 0.01 < unknown.sd
-
-
-def test_the_shares_of_earlier_agents_are_learnt() -> None:
-    g = np.random.default_rng(4)
-
-    def pairs(deterministic: bool) -> list[tuple[bool, float]]:
-        anew = g.random(12) < 0.5
-        return [(True if deterministic else bool(one), 0.5) for one in anew]
-
-    found = learnt_prior([pairs(i < 6) for i in range(24)])
-    assert found.deterministic == pytest.approx(0.25, abs=0.1)
-    assert found.random > 0.5
-    none = learnt_prior([])
-    assert none.random == pytest.approx(1 / 3, abs=0.01)
-    assert none.deterministic == pytest.approx(1 / 3, abs=0.01)
 
 
 def test_shares_above_a_whole_are_refused() -> None:

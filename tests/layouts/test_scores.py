@@ -27,19 +27,6 @@ def test_the_decomposition_is_exact(pairs: list[tuple[float, float]], bins: int 
         assert parts.groups == len(set(p.tolist()))
 
 
-def test_a_decomposition_by_hand() -> None:
-    # Two groups of two: 0.2 of which half succeed, 0.9 of which all do.
-    parts = scores.murphy([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1])
-    assert parts.reliability == pytest.approx((0.3**2 + 0.1**2) / 2)
-    assert parts.resolution == pytest.approx((0.25**2 + 0.25**2) / 2)
-    assert parts.uncertainty == pytest.approx(0.75 * 0.25)
-    assert parts.refinement == pytest.approx(0.125)
-    # The aggregate has nothing but uncertainty.
-    aggregate = scores.murphy([0.75] * 4, [0, 1, 1, 1])
-    assert (aggregate.reliability, aggregate.resolution) == pytest.approx((0, 0))
-    assert aggregate.brier == pytest.approx(aggregate.uncertainty)
-
-
 def test_log_score_auc_rmse_r2_by_hand() -> None:
     p, y = [0.9, 0.4, 0.4, 0.1], [1, 1, 0, 0]
     assert scores.log_score(p, y) == pytest.approx(-(2 * math.log(0.9) + math.log(0.4 * 0.6)) / 4)

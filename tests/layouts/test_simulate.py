@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.model.spec import Layout, from_dict
+from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.simulate import (
     DriftingAgent,
     FeatureRange,
     ImpairedAgent,
     LapsingAgent,
     LayoutAgent,
-    prior_agents,
     simulate_outcomes,
 )
 from benchmarks.synthetic import (
@@ -99,14 +97,6 @@ def test_a_layout_agent_plays_as_its_layout_says(aaio: Layout, line: Instances) 
         LayoutAgent.of(aaio, {"navigationAbility": 1.0})
 
 
-def test_agents_of_the_prior_spread_as_the_prior(aaio: Layout) -> None:
-    agents = prior_agents(aaio, 2000, np.random.default_rng(5))
-    theta = np.array([agent.theta for agent in agents])
-    for node, column in zip(aaio.latents, theta.T, strict=True):
-        assert column.mean() == pytest.approx(node.prior.mean, abs=0.1 * node.prior.sd)
-        assert column.std() == pytest.approx(node.prior.sd, rel=0.1)
-
-
 def test_wrappers(aaio: Layout, line: Instances) -> None:
     weak, strong = (LayoutAgent(aaio, np.array([ability, 1.8, 0.0, 0.0])) for ability in (1.0, 5.0))
     p = strong.probability(line)
@@ -132,64 +122,3 @@ def test_wrappers(aaio: Layout, line: Instances) -> None:
     # One instance at a time is the same as all at once.
     single = [drift.probability(line.rows([i]), episode=i)[0] for i in range(len(line))]
     assert single == pytest.approx(path)
-
-
-def test_agents_of_a_layout_with_scores_score() -> None:
-    layout = from_dict(
-        {
-            "name": "essay",
-            "features": {"length": {"unit": "word", "low": 0, "high": 100}},
-            "latents": {
-                "stamina": {
-                    "kind": "capability",
-                    "unit": "word",
-                    "prior": {"scaled_beta": {"low": 0, "high": 100}},
-                },
-                "size": {
-                    "kind": "robustness",
-                    "unit": "1",
-                    "prior": {"scaled_beta": {"low": 1, "high": 50}},
-                    "noiseless": 50,
-                },
-            },
-            "derived": {
-                "mark": {
-                    "link": {
-                        "logistic_margin": {"ability": "stamina", "demand": "length", "slope": 0.1}
-                    }
-                }
-            },
-            "outcome": {"beta": {"mean": "mark", "sample_size": "size"}},
-        }
-    )
-    agent = LayoutAgent.of(layout, {"stamina": 50, "size": 20})
-    instances = Instances(("length",), np.full((4000, 1), 50.0))
-    y = simulate_outcomes(agent, instances, np.random.default_rng(1))
-    assert y.mean() == pytest.approx(0.5, abs=0.01)
-    assert y.var() == pytest.approx(0.25 / 21, rel=0.1)  # mean (1 - mean) / (size + 1)
-    easier = simulate_outcomes(
-        LapsingAgent(agent, 0.5, chance=0.9), instances, np.random.default_rng(1)
-    )
-    assert easier.mean() == pytest.approx(0.7, abs=0.01)
-    assert ((easier > 0) & (easier < 1)).all()
-
-
-def test_agents_play_all_outcomes_and_wrappers_reach_each() -> None:
-    layout = load_layout("navigation-speed")
-    instances = Instances(
-        layout.feature_names, np.column_stack([np.full(4000, 20.0), np.full(4000, 10.0)])
-    )
-    agent = LayoutAgent(layout, np.array([40.0, 8.0, 0.1, 60.0]))
-    generator = np.random.default_rng(0)
-    y = simulate_outcomes(agent, instances, generator)
-    assert y.shape == (4000, 2)
-    for k in range(2):
-        assert y[:, k].mean() == pytest.approx(agent.probability(instances, 0, k)[0], abs=0.02)
-    some = simulate_outcomes(
-        ImpairedAgent(agent, FeatureRange("rewardDistance"), 0.5), instances, generator, missing=0.4
-    )
-    lost = np.isnan(some)
-    assert not lost.all(axis=1).any()
-    assert lost.mean() == pytest.approx(0.2, abs=0.02)  # the one that is kept is never lost
-    means = np.nanmean(some, axis=0)
-    assert means == pytest.approx(0.5 * y.mean(axis=0), abs=0.02)

@@ -169,40 +169,11 @@ def test_a_wrong_specification_names_the_place_and_the_choices(
         assert word in str(caught.value)
 
 
-def test_a_demand_must_follow_from_features(aaio: Layout) -> None:
-    data = copy.deepcopy(to_dict(aaio))
-    margin = data["derived"]["navigationPerformance"]["link"]["logistic_margin"]
-    margin.update(demand="rightLeftEffect", shift="navigationDemand")
-    with pytest.raises(SpecificationError, match=r"navigationPerformance.*rightLeftEffect.*agent"):
-        from_dict(data)
-
-
 def test_unknown_names_list_what_there_is() -> None:
     with pytest.raises(SpecificationError, match="'aiao' is unknown; valid: aaio"):
         load_layout("aiao")
     with pytest.raises(SpecificationError, match="'printed' is unknown; valid: scaled, metres-15"):
         load_layout("aaio", "printed")
-
-
-def test_features_are_checked_by_name_row_and_range(aaio: Layout) -> None:
-    good = [[10.0, 1.0, 0.0, 0.0], [20.0, 1.0, 0.0, 1.0]]
-    assert aaio.check_features(good).shape == (2, 4)
-    assert aaio.check_features(np.empty((0, 4))).shape == (0, 4)
-    for column, value in ((0, 61.0), (1, float("nan")), (3, -1.5)):
-        bad = np.array(good)
-        bad[1, column] = value
-        with pytest.raises(ValueError, match=f"{aaio.feature_names[column]} of row 1"):
-            aaio.check_features(bad)
-    with pytest.raises(ValueError, match="rewardDistance, rewardSize"):
-        aaio.check_features([[1.0, 2.0]])
-
-
-def test_outcomes_are_0_or_1(aaio: Layout) -> None:
-    features = np.zeros((2, 4))
-    assert aaio.check_outcomes([True, False], features).tolist() == [1.0, 0.0]
-    for bad in ([0.5, 1.0], [float("nan"), 1.0], [1.0]):
-        with pytest.raises(ValueError):
-            aaio.check_outcomes(bad, features)
 
 
 @pytest.fixture(scope="module")
@@ -338,28 +309,6 @@ def test_a_rule_for_missing_values_must_hold_in_the_graph(op: Layout) -> None:
         from_dict(data)
 
 
-@pytest.mark.parametrize(
-    ("variant", "good", "bad"),
-    [
-        ("success", [1.0, 0.0], [0.5, 0.0]),
-        ("trials", [3.0, 0.0], [4.0, 0.0]),
-        ("trials", [3.0, 0.0], [1.5, 0.0]),
-        ("trials", [3.0, 0.0], [-1.0, 0.0]),
-        ("score", [0.5, 0.25], [1.01, 0.5]),
-        ("score", [0.5, 0.25], [np.nan, 0.5]),
-        ("score", [0.5, 0.25], [np.inf, 0.5]),
-    ],
-)
-def test_outcomes_are_of_the_layouts_kind(
-    variant: str, good: list[float], bad: list[float]
-) -> None:
-    layout = load_layout("one-capability", variant)
-    features = np.full((2, len(layout.features)), 3.0)
-    assert layout.check_outcomes(good, features).tolist() == good
-    with pytest.raises(ValueError, match=r"outcome 0 is .*wanted|success is 1"):
-        layout.check_outcomes(bad, features)
-
-
 def test_scores_of_exactly_0_and_1_go_to_the_declared_edge_or_are_refused() -> None:
     layout = load_layout("one-capability", "score")
     features = np.full((3, 1), 3.0)
@@ -436,28 +385,6 @@ def test_a_layout_names_several_outcomes() -> None:
     named = {"outcomes": {"success": {"kind": "success", "probability": "taskPerformance"}}}
     short = {key: value for key, value in one.items() if key != "outcome"}
     assert from_dict({**short, **named}) == load_layout("one-capability")
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda o: o["passed"].update(kind="luck"), ["outcome passed", "'luck'", "choice"]),
-        (lambda o: o["eaten"].update(source="return"), ["outcome eaten", "'return'", "rewards"]),
-        (lambda o: o["quick"].pop("mean"), ["outcome quick", "mean missing"]),
-        (lambda o: o["eaten"].update(trials="tries"), ["outcome eaten", "'tries'", "difficulty"]),
-        (lambda o: o["first"].update(probability="ability"), ["outcome first", "'ability'"]),
-        (lambda o: o.update({"a b": o.pop("first")}), ["outcome a b", "letter"]),
-        (lambda o: o.pop("quick"), ["tightness", "no influence", "taskPerformance or performance"]),
-        (lambda o: o.clear(), ["at least one"]),
-    ],
-)
-def test_a_wrong_one_of_several_outcomes_is_named(change: Change, words: list[str]) -> None:
-    data = _several()
-    change(data["outcomes"])
-    with pytest.raises(SpecificationError) as caught:
-        from_dict(data)
-    for word in words:
-        assert word in str(caught.value)
 
 
 def test_outcome_and_outcomes_together_are_refused(aaio: Layout) -> None:

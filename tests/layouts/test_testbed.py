@@ -91,13 +91,6 @@ def test_graded_demands() -> None:
     assert passed(two, collectingAbility=0, patienceAbility=0) > 0.98
 
 
-def test_an_arena_without_rewards_asks_for_nothing_on_the_way() -> None:
-    nothing = {"rewards": 0.0, "endingRewards": 0.0} | dict.fromkeys(
-        ("wayLength", "goalSize", "mustPush"), None
-    )
-    assert passed(nothing, navigationAbility=4, visualAbility=4, pushAbility=0) > 0.95
-
-
 def silent(done: int, total: int) -> None:
     """Progress that nobody looks at."""
 
@@ -107,7 +100,7 @@ def test_it_covers_all_categories(data_dir: Path) -> None:
     folder = data_dir / "animal-ai-competition"
     files = [
         next(folder.rglob(f"{category:02}-{task:02}-01.y*ml"))
-        for category, task in ((1, 24), (2, 9), (9, 13), (10, 3))
+        for category, task in ((1, 24), (10, 3))
     ]
     rows = measure_files(files, Plan(0, "animalcat", "4.x"), processes=1, cache=None, tick=silent)
     for row in rows:

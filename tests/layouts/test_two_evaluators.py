@@ -301,7 +301,7 @@ def some_outcomes(layout: Layout, theta: Floats, features: Floats) -> Floats:
     return layout.check_outcomes(drawn, features)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(layouts())
 def test_made_up_layouts_follow_the_definitions(layout: Layout) -> None:
     theta, features = random_values(layout, 300, 7)
@@ -326,7 +326,7 @@ def test_made_up_layouts_follow_the_definitions(layout: Layout) -> None:
     np.testing.assert_allclose(partly, got @ shares, atol=1e-8, rtol=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(layouts())
 def test_what_instances_share_is_worked_out_once_and_right(layout: Layout) -> None:
     theta, features = random_values(layout, 20, 300)
@@ -436,7 +436,7 @@ def sampled_gradient(tape: Floats, point: Floats) -> tuple[float, Floats]:
     return float(value[0]), gradient
 
 
-@settings(max_examples=5, deadline=None, derandomize=True)
+@settings(max_examples=2, deadline=None, derandomize=True)
 @given(layouts(covered=True))
 @pytest.mark.xdist_group("nuts")
 def test_what_is_sampled_equals_the_pymc_graph(layout: Layout) -> None:
@@ -473,7 +473,7 @@ def test_the_made_up_layouts_hold_everything_that_a_specification_may() -> None:
     seen: set[type[Any]] = set()
     counts: set[int] = set()
 
-    @settings(max_examples=300, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=120, deadline=None, derandomize=True, database=None)
     @given(layouts())
     def collect(layout: Layout) -> None:
         seen.update(type(node.link) for node in layout.derived)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import jsonschema
 import numpy as np
@@ -16,7 +16,7 @@ import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining import kinds
 from animalcat.layouts.explaining.kinds import (
     KINDS,
@@ -28,27 +28,20 @@ from animalcat.layouts.explaining.kinds import (
 from animalcat.layouts.explaining.limits import costs, thinned
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import (
-    Verdict,
-    _value,  # pyright: ignore[reportPrivateUsage]
+    Verdict,  # pyright: ignore[reportPrivateUsage]
 )
 from animalcat.layouts.explaining.wording import (
     Scale,
     figure,
-    for_informed,
     plain_scale,
     scale_of,
     words_of,
 )
-from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
-from animalcat.layouts.model.calibration import Calibration
-from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.model.likelihood import as_shares
-from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from animalcat.layouts.model.units import plain_unit
 from animalcat.layouts.reporting.profile import NodeWords, Profile
 from benchmarks.synthetic import HIDDEN, op_battery, synthetic_agents
@@ -118,37 +111,6 @@ def test_an_able_agent_is_bounded_from_below() -> None:
     assert "passed all 60" in found.text
 
 
-def test_one_that_fails_everywhere_is_bounded_from_above_and_of_no_kind() -> None:
-    profile, found = judged(lambda t: np.zeros(len(t)))
-    assert found.found.kind == "unclear"
-    assert profile.notes["visualAbility"].side == "at most"
-    assert "passed none of 60" in found.text
-    both = "no ability was shown in any of navigationAbility and visualAbility."
-    assert f"What makes it fail is open: {both}" in found.text
-
-
-def test_what_makes_it_fail_is_open_where_another_ability_is_not_known() -> None:
-    _, found = judged(lambda t: np.zeros(len(t)), 12)
-    assert found.blamed == "navigationAbility"
-    assert (
-        "What makes it fail is open: no ability was shown in navigationAbility, and visualAbility "
-        "is not known yet."
-    ) in found.text
-
-
-def test_what_was_not_observed_is_no_failure() -> None:
-    profile, found = judged(lambda t: np.where(np.arange(len(t)) % 3, 1.0, np.nan), 30)
-    assert "It passed all 20 arenas, so its limits were not found" in found.text
-    assert profile.notes["navigationAbility"].side == "at least"
-
-
-def test_nothing_observed_is_said_so() -> None:
-    _, found = judged(lambda t: np.full(len(t), np.nan), 10)
-    assert found.sentences[0] == "Nothing was observed, so this is what was assumed before."
-    assert found.found.kind == "unclear"
-    assert "0 episodes are too few" in found.text
-
-
 def test_of_several_outcomes_all_count() -> None:
     """It always arrives, but with half of its time gone."""
     profile, found = judged_several(1.0, 0.5)
@@ -158,40 +120,6 @@ def test_of_several_outcomes_all_count() -> None:
     assert "12 arenas (timeLeft)" in found.text
     assert "not found" not in found.text
     assert "makes it fail" not in found.text  # it failed nowhere, whatever it was slow at
-
-
-def test_a_first_outcome_that_was_never_observed_is_left_out() -> None:
-    profile, found = judged_several(np.nan, 0.5)
-    assert found.sentences[0].startswith("It reached 50 % of what could be reached in 12 arenas (t")
-    assert "passed" not in found.sentences[0]
-    assert "this is the prior" in profile.notes["navigationAbility"].text
-    assert profile.notes["speed"].text == "its prior already leans towards 7 m/s"
-    nodes = profile.nodes_dict()
-    assert [nodes[name]["informative"] for name in ("navigationAbility", "speed")] == [False, True]
-
-
-def test_scores_at_an_end_are_at_that_end() -> None:
-    layout = load_layout("navigation-speed", "reward")
-    columns = Evaluator(layout).columns([[10.0, 20.0]] * 4)
-    y = layout.check_outcomes([[1, 1], [0, np.nan], [1, 0.4], [1, 0]], columns[:, :2])
-    assert y[0, 1] == 0.99
-    np.testing.assert_array_equal(
-        as_shares(layout, columns, y), [[1, 1], [0, np.nan], [1, 0.4], [1, 0]]
-    )
-    profile, found = judged_several(1.0, 1.0)
-    assert profile.notes["speed"].side == "at least"
-    assert "passed all 12 arenas (timeLeft), so its limits were not found" in found.text
-
-
-def test_arenas_that_were_played_again_are_counted_as_episodes() -> None:
-    table = arenas(5)
-    bank = Bank.of(load_layout("aaio", "metres-15"), table)
-    learner = Learner(bank, Policy(exposures=0), StoppingRule(200), seed=4)
-    for i in range(7):
-        learner.tell(str(i % 5), 1.0, i)
-    _, found = verdict_of(learner, learner.profile())
-    assert "It passed all 7 episodes" in found.text
-    assert "7 episodes are too few" in found.text
 
 
 def test_a_kind_is_told_by_a_rival_of_that_kind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,25 +143,6 @@ def test_a_kind_is_told_by_a_rival_of_that_kind(monkeypatch: pytest.MonkeyPatch)
     few = find_kind(layout, draws, PlayedEpisodes(rows[:3], np.ones(3)), cost)
     assert few.kind == "unclear"
     assert few.rival == rivals[0]  # the likeliest of all
-
-
-def calibrated() -> Layout:
-    """`aaio` with XPos as what a calibration taught."""
-    text = json.dumps(to_dict(load_layout("aaio", "metres-15"))).replace('"XPos"', '"easiness"')
-    base = ("aaio", "metres-15", "")
-    return replace(from_dict(json.loads(text)), calibration=Calibration("c", base, (), 0, "", ()))
-
-
-def test_what_a_calibration_taught_is_no_demand() -> None:
-    layout, table = calibrated(), arenas()
-    rows = table.features(load_layout("aaio", "scaled"))
-    bank = Bank(layout, rows, table.paradigms, names=[str(i) for i in range(len(rows))])
-    learner = Learner(bank, None, StoppingRule(200), seed=4)
-    for i in range(60):
-        learner.tell(str(i), float(rows[i, layout.feature_names.index("easiness")] > 0), i)
-    _, found = verdict_of(learner, learner.profile())
-    assert found.found.rival is None or found.found.rival.name != "easiness"
-    assert "easiness" not in found.text
 
 
 def test_a_weakness_is_named_in_metres() -> None:
@@ -278,29 +187,6 @@ def test_an_interval_that_goes_on_where_nothing_asks_for_more_is_no_limit() -> N
     assert "Its weaker side" not in found.text
 
 
-def test_an_interval_that_begins_where_nothing_asks_for_less_shows_no_ability() -> None:
-    """It passes four arenas by chance, near ones and far ones, and can do nothing."""
-    profile, found = judged(lambda t: (np.arange(len(t)) % 15 == 7).astype(float), 60)
-    assert "passed 4 of 60" in found.text
-    words, note = profile.words["navigationAbility"], profile.notes["navigationAbility"]
-    bound = re.fullmatch(r"no ability shown: at most ([0-9.]+ m)", words.estimate)
-    assert bound is not None
-    assert note.side == "at most"
-    assert words.interval == f"0 to {bound[1]}"  # one number, however it is said
-    assert f"finds goals up to {bound[1]} away at most (no ability was shown)" in found.text
-    assert "Its weaker side" not in found.text
-    sizes = profile.words["visualAbility"].estimate
-    assert re.match(r"(no ability shown: [0-9.]+ m or more|not known yet \()", sizes)
-
-
-def test_noise_that_may_be_none_is_bounded() -> None:
-    profile, _ = judged(lambda t: np.ones(len(t)))
-    words = profile.words["noiseLevel"]
-    bound = re.fullmatch(r"no noise shown: at most ([0-9.]+) %", words.estimate)
-    assert bound is not None
-    assert words.interval == f"0 to {bound[1]} %"
-
-
 def test_a_bound_is_the_same_number_wherever_it_is_said() -> None:
     profile, found = judged(lambda t: np.ones(len(t)))
     nodes = {node.name: node for node in profile.nodes}
@@ -317,33 +203,6 @@ def test_a_bound_is_the_same_number_wherever_it_is_said() -> None:
         said = number[0].removesuffix(" m")
         assert said in words.interval.split()
         assert said in found.text
-
-
-def test_where_more_ability_is_a_smaller_value_its_end_is_smaller() -> None:
-    profile, _ = judged(lambda t: (t.column("rewardDistance") < 30).astype(float))
-    sizes = profile.notes["visualAbility"]
-    assert (sizes.side, sizes.text) == ("at least", "what is smaller than 1 m is not measured")
-
-
-def test_what_an_agent_is_told_of_it_does_not_see() -> None:
-    layout = load_layout("aaio", "metres-15")
-    informed = for_informed(layout)
-    assert informed.digest == layout.digest
-    phrases = [scale_of(informed, k).phrase for k in (0, 1)]
-    assert phrases == [
-        "finds goals up to {} away",
-        "is told of goals and finds them down to {} across",
-    ]
-    assert for_informed(informed) == informed
-    bare = replace(layout, latents=tuple(replace(node, reads="") for node in layout.latents))
-    assert [scale_of(for_informed(bare), k).phrase for k in (0, 1)] == phrases
-    table = arenas()
-    learner = Learner(Bank.of(informed, table), None, StoppingRule(200), seed=4)
-    for i in range(20):
-        learner.tell(str(i), 1.0, i)
-    _, found = verdict_of(learner, learner.profile({"privileged": True}))
-    assert found.sentences[0].startswith("Told where everything is, it passed all 20 arenas")
-    assert "sees goals" not in found.text
 
 
 def test_one_that_does_well_only_where_more_is_asked_for_has_a_strength_and_no_weakness() -> None:
@@ -364,26 +223,6 @@ def test_one_that_does_well_only_where_more_is_asked_for_has_a_strength_and_no_w
     assert (unread.kind, unread.why) == ("unclear", "the layout does not describe this agent")
     assert unread.probabilities["single strength"] == 0.0
     assert sum(unread.probabilities.values()) == pytest.approx(1.0)
-
-
-def test_success_by_a_colour_makes_a_fraudster_and_by_a_paradigm_a_context_agent() -> None:
-    _, by_look = judged(lambda t: t.column(LOOK))
-    assert by_look.found.kind == "fraudster"
-    rival = by_look.found.rival
-    assert rival is not None
-    assert rival.name == LOOK
-    assert rival.rates == (0.0, 1.0)
-    assert LOOK in by_look.text
-    _, by_place = judged(lambda t: np.array([float(p == "a") for p in t.paradigms]))
-    assert by_place.found.kind == "context"
-
-
-@pytest.mark.parametrize("episodes", [0, 1, 5])
-def test_few_episodes_say_that_they_are_few(episodes: int) -> None:
-    _, found = judged(lambda t: np.ones(len(t)), episodes)
-    assert found.found.kind == "unclear"
-    assert 2 <= len(found.sentences) <= 5
-    assert "too" in found.found.why
 
 
 def test_json_follows_the_schema() -> None:
@@ -413,20 +252,6 @@ def test_a_standing_alarm_comes_first_and_no_ability_is_read() -> None:
     _, found = verdict_of(learner, learner.profile())
     assert found.sentences[0].startswith("The layout does not describe this agent: ")
     assert found.judgement.evidence[0] == f"An alarm stands: {learner.misfit}."
-    assert "finds goals" not in found.text
-
-
-def test_a_fit_that_has_not_converged_is_not_relied_on() -> None:
-    table = arenas()
-    learner = Learner(
-        Bank.of(load_layout("aaio", "scaled"), table), None, StoppingRule(200), seed=4
-    )
-    for i in range(20):
-        learner.tell(str(i), 1.0, i)
-    live = learner.profile()
-    fitted = Profile(live.layout, live.nodes, {**live.diagnostics, "engine": "nuts"})
-    _, found = verdict_of(learner, fitted)
-    assert found.sentences[0].startswith("The fit has not converged")
     assert "finds goals" not in found.text
 
 
@@ -468,64 +293,6 @@ def test_values_beyond_what_any_arena_asks_for_are_marked() -> None:
     assert none.interval == "under 1"
 
 
-def test_a_demand_of_two_features_that_both_matter_keeps_its_own_unit() -> None:
-    layout = load_layout("navigation-speed", "reward")
-    speed = layout.latent_names.index("speed")
-    rows = np.array([[10.0, 20.0], [40.0, 60.0], [20.0, 5.0]])
-    assert scale_of(layout, speed, rows).unit == "m/s"
-    assert scale_of(layout, speed).unit == "m/s"
-    assert scale_of(layout, layout.latent_names.index("navigationAbility"), rows).unit == "m"
-
-
-def test_a_phrase_for_readers_is_taken_as_it_is() -> None:
-    layout = load_layout("one-capability", "success")
-    ability = replace(layout.latents[0], reads="strolls up to {} in a T-maze, side-by-side")
-    layout = replace(layout, latents=(ability, *layout.latents[1:]))
-    assert read(scale_of(layout, 0), 5.0, 3.0, 7.0).estimate.startswith("strolls up to 5 in a T-m")
-    assert to_dict(from_dict(to_dict(layout))) == to_dict(layout)
-    assert layout.digest == load_layout("one-capability", "success").digest
-
-
-@pytest.mark.parametrize("phrase", ["walks far", "walks {} to {}", "walks {metres}", "walks {} }"])
-def test_a_phrase_without_one_place_for_the_value_is_refused(phrase: str) -> None:
-    data = to_dict(load_layout("one-capability", "success"))
-    data["latents"]["ability"]["reads"] = phrase
-    with pytest.raises(SpecificationError, match=r"latent ability: reads .* exactly once"):
-        from_dict(data)
-
-
-def two_over_one_demand(**reads: str) -> dict[str, Any]:
-    """A layout of two capabilities, both over the distance, and how each is read."""
-    data = to_dict(load_layout("navigation-speed", "reward"))
-    for name, node in data["latents"].items():
-        node.pop("reads", None)
-        if name in reads:
-            node["reads"] = reads[name]
-    data["derived"]["inTime"]["link"]["logistic_margin"] = {
-        "ability": "speed", "demand": "far", "slope": 0.5
-    }  # fmt: skip
-    data["latents"]["speed"] |= {"unit": "m", "prior": {"scaled_beta": {"low": 1, "high": 60}}}
-    data["derived"]["far"] = {
-        "unit": "m", "link": {"scaled": {"input": "rewardDistance", "factor": 0.5}}
-    }  # fmt: skip
-    del data["derived"]["neededSpeed"]
-    return data
-
-
-def test_two_capabilities_over_one_demand_read_apart() -> None:
-    layout = from_dict(two_over_one_demand())
-    phrases = [scale_of(layout, k).phrase for k in (0, 1)]
-    assert phrases == [
-        "finds goals up to {} away, by its navigationAbility",
-        "finds goals up to {} away, by its speed",
-    ]
-    same = "finds goals up to {} away"
-    with pytest.raises(SpecificationError, match="navigationAbility reads too"):
-        from_dict(two_over_one_demand(navigationAbility=same, speed=same))
-    said = from_dict(two_over_one_demand(navigationAbility=same, speed="runs {} in time"))
-    assert [scale_of(said, k).phrase for k in (0, 1)] == [same, "runs {} in time"]
-
-
 def test_the_shipped_layouts_say_how_their_capabilities_are_read() -> None:
     for name in LAYOUTS:
         for variant in variants(name):
@@ -533,15 +300,6 @@ def test_the_shipped_layouts_say_how_their_capabilities_are_read() -> None:
             for k in layout.capabilities:
                 node = layout.latents[k]
                 assert node.reads or node.about.startswith("chance to"), (name, variant, node.name)
-
-
-def test_an_estimate_that_is_the_prior_is_not_said() -> None:
-    profile, found = judged(lambda t: np.ones(len(t)), 1)
-    node = profile.nodes_dict()["noiseLevel"]
-    assert (node["known"], node["contraction"] < 0.3) == (False, True)
-    assert node["words"]["estimate"] == f"not known yet ({node['words']['interval']})"
-    assert "It passed the only arena that was played" in found.text
-    assert "Not known yet: " in found.text
 
 
 @pytest.mark.parametrize(
@@ -585,9 +343,3 @@ def test_a_table_says_estimates_and_differences_in_metres() -> None:
     assert not small.rising
     assert small.difference(np.full(400, 1.5), np.linspace(0.2, 0.4, 400)).estimate[0] == "\u2212"
     assert plain_scale("10 m").brief(0.21, 0.17, 0.25).estimate == "2.1 m"
-
-
-def test_a_bias_is_said_in_metres() -> None:
-    node = NodeSummary("rightLeftBias", "bias", "15 m", -3.5, 0.6, (-4.5, -2.6), 500.0)
-    said = _value(node)
-    assert said == "rightLeftBias \u221252 m (90 %: \u221268 to \u221239 m)"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
-import stat
 import subprocess
 import time
 from collections.abc import Iterator
@@ -120,53 +118,6 @@ def test_a_bad_arena_file_is_named_with_its_line(
     assert "timeLimit" in log_of(tmp_path)
 
 
-def test_a_path_that_does_not_exist(
-    newest: Client, drive: Drive, tmp_path: Path, arena: Path, port: int
-) -> None:
-    """The client itself says so; in mid-game its build ends with it."""
-    record = drive(
-        newest, [("reset", tmp_path / "no.yml")], arenas_configurations=arena, base_port=port
-    )
-    name, message = record.report["error"]
-    assert name == "FileNotFoundError"
-    assert "no.yml" in message
-    # The library says that it closes and stops its server at once; on a busy machine the word can
-    # be lost, and the build sees the client go.
-    assert record.report["returncode"] in (0, LOST)
-
-
-def test_another_communication_version_is_refused(
-    newest: Client, drive: Drive, arena: Path, tmp_path: Path, port: int
-) -> None:
-    record = drive(
-        newest,
-        plan={"patch": {"API_VERSION": "2.0.0"}},
-        arenas_configurations=arena,
-        base_port=port,
-        log_folder=str(tmp_path),
-    )
-    assert "error" in record.report
-    assert "2.0.0" in log_of(tmp_path)
-    assert "1.5.0" in log_of(tmp_path)
-
-
-def test_an_unknown_client_version_is_served(
-    newest: Client, drive: Drive, arena: Path, tmp_path: Path, port: int
-) -> None:
-    """Only the protocol's version matters; the log names the package's."""
-    record = drive(
-        newest,
-        [("step", 1, 0)],
-        plan={"package_version": "9.9.9.dev0"},
-        arenas_configurations=arena,
-        base_port=port,
-        log_folder=str(tmp_path),
-    )
-    assert "error" not in record.report
-    assert record.behaviour["shapes"][0] == [3, 16, 16]
-    assert "9.9.9.dev0" in log_of(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("sign", "said"),
     [
@@ -218,53 +169,3 @@ def test_two_workers_on_one_port(
     report = json.loads(out)
     assert "error" not in report
     assert report["returncode"] in (0, LOST)
-
-
-def test_a_build_that_may_not_be_executed(
-    newest: Client, drive: Drive, executable: str, arena: Path, tmp_path: Path, port: int
-) -> None:
-    copy = tmp_path / "animalcat-unity"
-    copy.write_bytes(Path(executable).read_bytes())
-    copy.chmod(stat.S_IRUSR | stat.S_IWUSR)
-    record = drive(newest, file_name=str(copy), arenas_configurations=arena, base_port=port)
-    name, message = record.report["error"]
-    assert name == "UnityEnvironmentException"
-    assert "permissions" in message
-    record = drive(newest, file_name=str(copy) + "x", arenas_configurations=arena, base_port=port)
-    name, message = record.report["error"]
-    assert name == "UnityEnvironmentException"
-    assert "Couldn't launch" in message
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
-        ([], BAD_INPUT, "a Python client starts this program"),
-        (["--mlagents-port", "PORT", "--playerMode", "0"], UNREACHABLE, "nobody listens"),
-        (["--mlagents-port", "99999", "--playerMode", "0"], BAD_INPUT, "1 to 65535"),
-        (["--playerMode", "0", "--playerMode", "0"], BAD_INPUT, "given twice"),
-        (["--resolution", "large"], BAD_INPUT, "not a whole number"),
-        (["--useRayCasts", "--raysPerSide", "51"], BAD_INPUT, "give 0 to 50"),
-        (["--decisionPeriod", "21"], BAD_INPUT, "give 1 to 20"),
-    ],
-    ids=lambda value: "" if isinstance(value, int) else None,
-)
-def test_what_a_person_does_at_a_terminal(
-    executable: str, port: int, options: list[str], code: int, words: str
-) -> None:
-    words_given = [str(port) if word == "PORT" else word for word in options]
-    run = subprocess.run(
-        [executable, *words_given], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert run.returncode == code, run.stderr
-    assert words in run.stderr
-    assert "Traceback" not in run.stderr
-
-
-def test_help_says_how_to_use_it(executable: str) -> None:
-    run = subprocess.run([executable, "--help"], capture_output=True, text=True, check=True)
-    text = " ".join(run.stdout.split())
-    assert "AnimalAIEnvironment(file_name=" in text
-    assert f"{LOST} the client went without closing" in text
-    assert f"{REFUSED} the client speaks another version" in text
-    assert os.access(executable, os.X_OK)

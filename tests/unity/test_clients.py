@@ -15,7 +15,7 @@ from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
 from .arenas import FORWARD, LEFT, RIGHT, near_goal, spot, write
 from .compare import assert_same
-from .conftest import LOST, Client, Command, Drive, available, free_port
+from .conftest import LOST, Client, Drive, free_port
 from .expected import Game
 
 
@@ -64,24 +64,6 @@ def test_the_real_builds_own_trace_comes_out_at_the_client(
     np.testing.assert_allclose(seen, traced, atol=1e-3)
 
 
-@pytest.mark.data
-@pytest.mark.parametrize("version", ["6.2.0", pytest.param("4.1.0", marks=pytest.mark.slow)])
-def test_real_arena_files_are_taken_by_path_and_as_text(
-    drive: Drive, data_dir: Path, version: str
-) -> None:
-    """A sample of the competition's and of O-PIAAGETS', in one process."""
-    folders = (data_dir / name for name in ("animal-ai-competition", "o-piaagets"))
-    files = [file for folder in folders for file in sorted(folder.rglob("*.y*ml"))[::60]]
-    assert len(files) > 20
-    commands: list[Command] = [
-        command for file in files for command in (("reset", file), ("step", *FORWARD))
-    ]
-    client = available(version)
-    record = drive(client, commands, arenas_configurations=files[0], useCamera=False)
-    assert "error" not in record.report
-    assert all(message.decision for message in record.messages[1::2]), "each begins an episode"
-
-
 def played(client: Client, agent: str, executable: str, arena: Path) -> list[dict[str, float]]:
     """Return and number of steps of three episodes of one of animalai's own agents."""
     out = client.run("agents.py", agent, executable, str(free_port()), arena, "3")
@@ -97,12 +79,3 @@ def test_animalais_braitenberg_agent_goes_to_the_goal_it_sees(
     arena = write(tmp_path, "goal.yml", near_goal(10))
     for episode in played(client, "braitenberg", executable, arena):
         assert episode["return"] > 0.8
-
-
-def test_animalais_random_agent_hops_until_time_is_up(
-    newest: Client, executable: str, tmp_path: Path
-) -> None:
-    arena = write(tmp_path, "goal.yml", near_goal(10))
-    for episode in played(newest, "random", executable, arena):
-        # Health lasts for 501 physics steps; the first decision of an episode may be shorter.
-        assert episode["steps"] == pytest.approx(501 / 3, abs=2)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.arena_configs.model import Arena, ArenaConfig
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.model import Arena
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import ObservationSpec
 
@@ -32,15 +31,6 @@ def first_of(message: Seen) -> list[float]:
 def place(message: Seen) -> int:
     """Where the agent stands in x."""
     return round(first_of(message)[X])
-
-
-def starts(messages: Sequence[Seen]) -> list[int]:
-    """Where it stood when each episode began that began by itself, and in the first message."""
-    began = [messages[0]]
-    for message, after in pairwise(messages):
-        if message.terminal is not None:
-            began.append(message if message.decision is not None else after)
-    return [place(message) for message in began]
 
 
 def test_what_the_first_observation_shows(newest: Client, drive: Drive, tmp_path: Path) -> None:
@@ -79,40 +69,6 @@ def test_an_end_comes_alone_or_with_the_next_decision(
     assert_same(newest, record.messages, game.follow(commands))
     ends = [message for message in record.messages if message.terminal is not None]
     assert {message.decision is None for message in ends} == {True, False}
-
-
-def test_arenas_follow_each_other(newest: Client, drive: Drive, tmp_path: Path) -> None:
-    """Section 1.7: the lowest first, then the next by its number, by reset as by an end."""
-    three = write(tmp_path, "three.yml", *(spot(x, time_limit=2) for x in (5, 10, 15)))
-    two = write(tmp_path, "two.yml", spot(25), spot(30))
-    record = drive(
-        newest,
-        [AGAIN, AGAIN, AGAIN, ("reset", two), AGAIN, ("reset", three), *[IDLE] * 16],
-        arenas_configurations=three,
-        useCamera=False,
-    )
-    # A new configuration goes on from the number played last: 0 before, so 1 of `two`.
-    assert [*map(place, record.messages[:7])] == [5, 10, 15, 5, 30, 25, 10]
-    # And from there on every end leads to the next.
-    assert starts(record.messages[6:]) == [10, 15, 5, 10, 15]
-
-
-def test_merged_arenas_are_one_episode(newest: Client, drive: Drive, tmp_path: Path) -> None:
-    arenas = (
-        near_goal(3).model_copy(update={"merge_next_arena": True, "pass_mark": 0.0}),
-        near_goal(5),
-        spot(30, time_limit=4),
-    )
-    path = write(tmp_path, "merged.yml", *arenas)
-    commands: Sequence[Command] = [("step", *FORWARD)] * 60
-    record = drive(newest, commands, arenas_configurations=path, useCamera=False)
-    config = ArenaConfig(arenas=dict(enumerate(arenas)))
-    game = Game(ObservationSpec(rays=None), [merged(config), arenas[2]])
-    assert_same(newest, record.messages, game.follow(commands))
-    ends = [message.terminal.reward for message in record.messages if message.terminal]
-    assert ends[0] > 0 > ends[1]
-    rewards = [message.decision.reward for message in record.messages[:30] if message.decision]
-    assert max(rewards) > 0.5, "the first of the two goals ended nothing"
 
 
 def test_the_client_s_seed_decides_order_and_what_arenas_leave_to_chance(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 import animalcat  # noqa: F401  makes the environment known
 from animalcat.envs.gym import ArenaEnv
 
-from .conftest import Client, Drive, free_port
+from .conftest import Client, free_port
 
 CHANCE = """\
 !ArenaConfig
@@ -87,15 +87,6 @@ def assert_same(found: Seen, wanted: Seen) -> None:
             np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
-def test_animalais_wrapper(newest: Client, executable: str, arena: Path, tmp_path: Path) -> None:
-    path = tmp_path / "seen.npz"
-    newest.run("wrapped.py", "single", executable, str(free_port()), arena, path)
-    env = gymnasium.make("animalcat/Arena-v0", arena=arena, **AS_ANIMALAI, **SIGHT)
-    wanted = third_episode(env, seed=0)
-    assert any(value for name, value in wanted.items() if name.endswith("terminated"))
-    assert_same(dict(np.load(path)), wanted)
-
-
 @pytest.mark.parametrize("kind", ["sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_animalais_vector_environment(
     newest: Client, executable: str, arena: Path, tmp_path: Path, kind: str
@@ -111,58 +102,3 @@ def test_animalais_vector_environment(
         {name: found[name] for name in steps},
         {name: np.stack([one[name], other[name]]) for name in steps},
     )
-
-
-@pytest.mark.parametrize("kind", ["sync", "async"])
-def test_our_vector_environment(arena: Path, kind: Literal["sync", "async"]) -> None:
-    env = ArenaEnv(arena, **SIGHT)
-    both = [[env.reset(seed=seed)[0]] for seed in range(ENVIRONMENTS)]
-    for seed, episode in enumerate(both):
-        env.reset(seed=seed)
-        ended = False
-        while not ended:
-            seen, reward, ended, _, _ = env.step(turning(len(episode) - 1))
-            episode.append((seen, reward, ended))
-    envs = gymnasium.make_vec("animalcat/Arena-v0", ENVIRONMENTS, kind, arena=arena, **SIGHT)
-    try:
-        assert envs.metadata["autoreset_mode"] is gymnasium.vector.AutoresetMode.NEXT_STEP
-        first, _ = envs.reset(seed=0)
-        for index, episode in enumerate(both):
-            assert_same({k: v[index] for k, v in first.items()}, episode[0])
-        for step in range(max(map(len, both)) - 1):
-            batch = np.array([turning(step)] * ENVIRONMENTS)
-            seen, reward, terminated, truncated, _ = envs.step(batch)
-            assert not truncated.any()
-            for index, episode in enumerate(both):
-                if step + 1 < len(episode):
-                    wanted, due, ended = episode[step + 1]
-                    assert_same({k: v[index] for k, v in seen.items()}, wanted)
-                    assert reward[index] == due
-                    assert terminated[index] == ended
-    finally:
-        envs.close()
-
-
-def test_the_first_episode_of_a_client_without_wrapper(
-    newest: Client, drive: Drive, arena: Path
-) -> None:
-    env = ArenaEnv(arena, rng="unity", **SIGHT)
-    first, _ = env.reset(seed=7)
-    steps = [env.step(turning(step)) for step in range(8)]
-    told = [(first, 0.0), *((seen, reward) for seen, reward, *_ in steps)]
-    record = drive(
-        newest,
-        [("step", *turning(step)) for step in range(8)],
-        arenas_configurations=arena,
-        useRayCasts=True,
-        seed=7,
-    )
-    for message, (seen, reward) in zip(record.messages, told, strict=True):
-        assert message.decision is not None
-        camera, rays, vector = message.decision.observations
-        wanted = as_animalai(seen)
-        state = [[wanted["health"]], wanted["velocity"], wanted["position"]]
-        np.testing.assert_array_equal(camera, wanted["camera"])
-        np.testing.assert_array_equal(rays, wanted["rays"])
-        np.testing.assert_array_equal(vector, np.concatenate(state))
-        assert message.decision.reward == pytest.approx(reward, abs=1e-6)

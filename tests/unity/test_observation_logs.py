@@ -21,9 +21,9 @@ from animalcat.arena_configs.model import (
     Vector3,
 )
 from animalcat.envs.mlagents.observation_log import COLUMNS
-from animalcat.envs.testing import start, thing
+from animalcat.envs.testing import start
 
-from .arenas import FORWARD, near_goal, spot, write
+from .arenas import FORWARD, spot, write
 from .conftest import Client, Command, Drive
 
 AHEAD: Command = ("step", *FORWARD)
@@ -65,28 +65,6 @@ def zone(z: float, *operations: Operation) -> Item:
     )
 
 
-@pytest.mark.slow
-def test_every_client_leaves_a_log_beside_its_build(
-    client: Client, drive: Drive, stand_in: Path, tmp_path: Path
-) -> None:
-    path = write(tmp_path, "arenas.yml", near_goal(), spot(10))
-    options = {"useCamera": False, "useRayCasts": True, "raysPerSide": 4, "rayMaxDegrees": 30}
-    commands = [IDLE, *[AHEAD] * 6]
-    record = drive(client, commands, arenas_configurations=path, file_name=str(stand_in), **options)
-    [end] = [n for n, message in enumerate(record.messages) if message.terminal is not None]
-    assert end == len(record.messages) - 1
-    lines = only_file(stand_in.parent / "ObservationLogs")
-    assert lines[0] == COLUMNS
-    assert lines[-1] == "Positive Goals Collected: 0"
-    told = rows(lines[1:])
-    assert [row["arenaID"] for row in told] == sorted(row["arenaID"] for row in told)
-    following = [row for row in told if row["Episode"] == "2"]
-    assert following[0]["Step"] == "1"
-    assert following[0]["CollectedRewardType"] == "GoodGoal"
-    assert lines[1 + len(told) - len(following)] == "Positive Goals Collected: 1"
-    assert all(row["CombinedRaycastData"].count(";") == 8 for row in told)
-
-
 @pytest.mark.parametrize("how", ["argument", "variable"])
 def test_logs_go_where_they_are_told_to(
     newest: Client,
@@ -108,17 +86,6 @@ def test_logs_go_where_they_are_told_to(
     drive(newest, [IDLE], **named, **options)
     assert rows(only_file(elsewhere)[1:])[0]["CombinedRaycastData"] == ""
     assert not (stand_in.parent / "ObservationLogs").exists()
-
-
-@pytest.mark.parametrize("words", [["--observationLogs", "none"], ["--build", "3.1.3"]])
-def test_a_client_may_want_no_logs_or_an_older_build(
-    newest: Client, drive: Drive, stand_in: Path, tmp_path: Path, words: list[str]
-) -> None:
-    path = write(tmp_path, "arena.yml", spot(10))
-    named = {"arenas_configurations": path, "file_name": str(stand_in), "useCamera": False}
-    record = drive(newest, [IDLE], **named, additional_args=words)
-    assert "error" not in record.report
-    assert [path.name for path in stand_in.parent.iterdir()] == ["AAI.x86_64"]
 
 
 def test_a_build_that_does_not_exist_is_refused(executable: str) -> None:
@@ -178,32 +145,3 @@ def test_operations_and_buttons_show_in_the_log(
     assert len(triggered) == 1
     assert triggered[0]["CombinedSpawnerInfo"].startswith("SpawnerButtonID:1; Position:20;")
     assert triggered[0]["CombinedSpawnerInfo"].endswith("RewardType:GoodGoal")
-
-
-def test_cycling_and_merging_show_in_the_log(
-    newest: Client, drive: Drive, stand_in: Path, tmp_path: Path
-) -> None:
-    merging = near_goal(2).model_copy(update={"merge_next_arena": True})
-    arenas = (merging, near_goal(2), spot(10, time_limit=1), spot(15, time_limit=1))
-    path = write(tmp_path, "arenas.yml", *arenas)
-    named = {"arenas_configurations": path, "file_name": str(stand_in), "useCamera": False}
-    drive(newest, [*[AHEAD] * 30, ("reset", "")], **named)
-    told = rows(only_file(stand_in.parent / "ObservationLogs")[1:])
-    played = list(dict.fromkeys((row["Episode"], row["arenaID"]) for row in told))
-    assert played[:5] == [("1", "0"), ("1", "1"), ("2", "2"), ("3", "3"), ("4", "0")]
-    assert [row["Step"] for row in told if row["Step"] == "0"] == ["0"]  # the reset
-
-
-def test_what_spawners_give_shows_in_the_log_of_the_build_that_heeds_it(
-    newest: Client, drive: Drive, stand_in: Path, tmp_path: Path
-) -> None:
-    tree = thing("SpawnerTree", 30, 0, 30, yaw=0).model_copy(
-        update={"spawn_counts": (1,), "times_between_spawns": (0.5,), "ripen_times": (0.2,)}
-    )
-    path = write(tmp_path, "arena.yml", Arena(items=(start(5, 5), tree)))
-    named = {"arenas_configurations": path, "file_name": str(stand_in), "useCamera": False}
-    drive(newest, [IDLE] * 60, **named)
-    told = rows(only_file(stand_in.parent / "ObservationLogs")[1:])
-    given = [row for row in told if row["WasRewardDispensed?"] == "Yes"]
-    assert [row["Step"] for row in given] == ["101", "176"]
-    assert {row["DispensedRewardType"] for row in given} == {"GoodGoalMulti"}

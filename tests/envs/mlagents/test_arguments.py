@@ -38,22 +38,6 @@ def test_what_is_missing_is_as_in_unity() -> None:
     assert parse_arguments(["--useCamera", "--resolution"]).spec.camera == CameraSpec(84)
 
 
-@pytest.mark.parametrize(("asked", "given"), [("1", 4), ("-3", 4), ("9999", 512), ("100", 100)])
-def test_a_resolution_is_clamped(asked: str, given: int) -> None:
-    assert parse_arguments(["--useCamera", "--resolution", asked]).spec.camera == CameraSpec(given)
-
-
-def test_what_no_build_knows_is_left_alone() -> None:
-    words = ["-force-vulkan", "--playerMode", "0", "--usecamera", "--seed", "7", "-job-worker", "1"]
-    assert parse_arguments(words) == Arguments(ObservationSpec(None, None, 3), plays=False)
-
-
-def test_options_of_unity_may_be_written_in_any_case() -> None:
-    assert word_after(LOG_FILE, ["-LOGFILE", "here.log"]) == "here.log"
-    with pytest.raises(ArgumentsError, match="-logFile is given twice"):
-        parse_arguments(["-logfile", "a.log", "-logFile", "b.log"])
-
-
 def test_our_own_options() -> None:
     arguments = parse_arguments(["--useRayCasts", "--rayTags", "18", "--cameraEncoding", "raw"])
     assert arguments.spec.rays == RaySpec(tags=18)

@@ -2,74 +2,30 @@
 
 from __future__ import annotations
 
-import io
-from importlib import import_module
 from pathlib import Path
 from uuid import UUID
 
-import mlagents_envs.communicator_objects as theirs
 import numpy as np
 import pytest
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from mlagents_envs.communicator_objects.agent_info_pb2 import AgentInfoProto
 from mlagents_envs.communicator_objects.brain_parameters_pb2 import BrainParametersProto
 from mlagents_envs.rpc_utils import behavior_spec_from_proto, steps_from_proto
 from mlagents_envs.side_channel.engine_configuration_channel import EngineConfigurationChannel
 from mlagents_envs.side_channel.raw_bytes_channel import RawBytesChannel
 from mlagents_envs.side_channel.side_channel_manager import SideChannelManager
-from PIL import Image
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.mlagents import channels
 from animalcat.envs.mlagents.arguments import Encoding
-from animalcat.envs.mlagents.encoding import Encoder, png
+from animalcat.envs.mlagents.encoding import Encoder
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase, RaySpec, Step
-
-NAMES = {
-    "UnityMessage": "UnityMessageProto",
-    "Header": "HeaderProto",
-    "UnityOutput": "UnityOutputProto",
-    "UnityInput": "UnityInputProto",
-    "InitializationInput": "UnityRLInitializationInputProto",
-    "InitializationOutput": "UnityRLInitializationOutputProto",
-    "Capabilities": "UnityRLCapabilitiesProto",
-    "BrainParameters": "BrainParametersProto",
-    "ActionSpec": "ActionSpecProto",
-    "RlOutput": "UnityRLOutputProto",
-    "AgentInfo": "AgentInfoProto",
-    "Observation": "ObservationProto",
-    "RlInput": "UnityRLInputProto",
-    "AgentAction": "AgentActionProto",
-}
-
-
-def their_messages() -> dict[str, Descriptor]:
-    found = dict[str, Descriptor]()
-    for file in Path(theirs.__path__[0]).glob("*_pb2.py"):
-        module = import_module(f"{theirs.__name__}.{file.stem}")
-        found.update(module.DESCRIPTOR.message_types_by_name)
-    return found
 
 
 def shape(field: FieldDescriptor) -> tuple[object, ...]:
     oneof = field.containing_oneof
     return (field.number, field.type, field.is_repeated, oneof.name if oneof else "")
-
-
-def fields(message: Descriptor) -> dict[tuple[object, ...], str]:
-    """Shape of each field, those of nested messages too -> its name without underscores."""
-    own = {shape(f): f.name.replace("_", "").lower() for f in message.fields}
-    for nested in message.nested_types:
-        own.update({(message.name, *key): name for key, name in fields(nested).items()})
-    return {(*key[-4:], len(key)): name for key, name in own.items()}
-
-
-@pytest.mark.parametrize("name", sorted(pb.DESCRIPTOR.message_types_by_name))
-def test_every_field_has_their_number_type_and_name(name: str) -> None:
-    assert fields(pb.DESCRIPTOR.message_types_by_name[name]) == fields(
-        their_messages()[NAMES[name]]
-    )
 
 
 def some_step(spec: ObservationSpec, phase: Phase = Phase.MID) -> Step:
@@ -125,14 +81,6 @@ def test_the_last_step_is_done_and_never_interrupted() -> None:
     info = written(Encoder(channels_first=True), some_step(ObservationSpec(), Phase.LAST))
     assert (info.done, info.max_step_reached, info.id) == (True, False, 0)
     assert [o.name for o in info.observations] == ["RayPerceptionSensor", "VectorSensor_size7"]
-
-
-@pytest.mark.parametrize("shape", [(7, 5, 3), (4, 9, 1), (512, 512, 3)])
-def test_png_is_a_picture_of_three_channels(shape: tuple[int, int, int]) -> None:
-    image = np.random.default_rng(0).integers(256, size=shape, dtype=np.uint8)
-    picture = Image.open(io.BytesIO(png(image)))
-    assert picture.mode == "RGB"
-    assert np.array_equal(np.array(picture), np.broadcast_to(image, (*shape[:2], 3)))
 
 
 def test_side_channels_of_a_client_are_read() -> None:

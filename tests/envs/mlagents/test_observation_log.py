@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -20,9 +19,9 @@ from animalcat.arena_configs.model import (
     Vector3,
 )
 from animalcat.envs.mlagents.observation_log import COLUMNS, ObservationLog
-from animalcat.envs.mlagents.source import ConfigSource, config_source
+from animalcat.envs.mlagents.source import ConfigSource
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, RIGHT, start, thing
+from animalcat.envs.testing import FORWARD, NOOP, RIGHT, start
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
 
 SEES = ObservationSpec(rays=RaySpec(4, 30.0))
@@ -142,22 +141,6 @@ def test_the_file_is_named_by_the_clock_and_never_written_over(tmp_path: Path) -
     ]
 
 
-def test_a_folder_that_cannot_be_written_is_told_once_and_ends_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
-    log = ObservationLog(file / "logs", None, lambda: NOW)
-    environment = SimEnvironment(BLIND, journal=log)
-    with caplog.at_level(logging.WARNING):
-        source = ConfigSource(environment, ArenaConfig(arenas=dict(enumerate(UNMERGED))), 0, log)
-        for turn in (source.reset(), source.step(FORWARD), source.reset()):
-            assert turn.step.observation.health > 0
-        source.close()
-    [record] = caplog.records
-    assert "--observationLogs none" in record.getMessage()
-
-
 def test_rows_tell_decisions_from_other_steps(tmp_path: Path) -> None:
     """A step with a decision shows the action before it; another one that which acts."""
     lines = played(tmp_path, [Arena(items=(start(20, 20),))], [FORWARD, RIGHT, NOOP])
@@ -169,14 +152,6 @@ def test_rows_tell_decisions_from_other_steps(tmp_path: Path) -> None:
     assert turns == [*[still] * 4, right, right, right, *[still] * 3]
     assert column(lines, "Step") == [str(number) for number in range(1, 11)]
     assert set(column(lines, "CombinedRaycastData")) == {""}
-
-
-def test_a_reset_begins_another_episode_with_a_step_of_number_0(tmp_path: Path) -> None:
-    lines = played(tmp_path, UNMERGED, [NOOP, RESET, NOOP])
-    assert column(lines, "Episode") == ["1"] * 3 + ["2"] * 5
-    assert column(lines, "Step") == ["1", "2", "3", "0", "1", "2", "3", "4"]
-    assert column(lines, "arenaID") == ["0"] * 3 + ["1"] * 5
-    assert lines.count("Positive Goals Collected: 0") == 2
 
 
 def test_a_time_out_a_frozen_agent_and_no_goal_are_told(tmp_path: Path) -> None:
@@ -205,42 +180,3 @@ def test_operations_and_zones_are_told_in_the_row_after_them(tmp_path: Path) -> 
     [ended] = [row for row in told if row["CollectedRewardType"] == "End Episode Operation"]
     assert (ended["Episode"], ended["Step"]) == ("2", "1")
     assert lines[1 + told.index(ended)] == "Positive Goals Collected: 0"
-
-
-def test_goals_of_spawners_are_told_with_the_spawner_s_number(tmp_path: Path) -> None:
-    boxes = (at("SpawnerContainerShort", x, 30, rotations=(0.0,)) for x in (10.0, 30.0))
-    lines = rows(played(tmp_path, [Arena(items=(start(5, 5), *boxes))], [NOOP] * 3))
-    assert lines[0]["WasRewardDispensed?"] == "No"
-    [told] = [line for line in lines if line["WasRewardDispensed?"] == "Yes"]
-    assert told["DispensedRewardType"] == "GoodGoalMulti"
-    assert told["CombinedSpawnerInfo"] == (
-        " SpawnerID:1; Position:10;0.01;30; RewardType:GoodGoalMulti"
-        "| SpawnerID:2; Position:30;0.01;30; RewardType:GoodGoalMulti"
-    )
-
-
-def test_merged_arenas_are_one_episode_with_two_numbers(tmp_path: Path) -> None:
-    arenas = [UNMERGED[0].model_copy(update={"merge_next_arena": True}), UNMERGED[1]]
-    lines = played(tmp_path, arenas, [FORWARD] * 14)
-    assert set(column(lines, "Episode")) == {"1"}
-    numbers = column(lines, "arenaID")
-    assert numbers == sorted(numbers)
-    assert set(numbers) == {"0", "1"}
-    steps = column(lines, "Step")
-    assert steps == [str(number) for number in range(1, len(steps) + 1)]
-
-
-def test_what_touches_no_tag_or_nothing_is_told(tmp_path: Path) -> None:
-    things = (thing("GrowGoal", 20, 0, 30), thing("SpawnerButton", 30, 0, 20, yaw=0))
-    arena = Arena(items=(start(20, 20), *things))
-    [first, *_] = rows(played(tmp_path, [arena], [NOOP], ObservationSpec(rays=RaySpec(1, 90.0))))
-    tags = [hit.split(":")[1] for hit in first["CombinedRaycastData"].split(";")]
-    assert tags == ["GrowGoal", "PillarButton", "arena"]
-
-
-def test_a_build_before_the_logs_writes_none(tmp_path: Path) -> None:
-    for build in ("3.1.3", "4.1"):
-        source = config_source(BLIND, 0, build, tmp_path / build)
-        source.reset()
-        source.close()
-    assert [path.name for path in tmp_path.iterdir()] == ["4.1"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -19,11 +18,10 @@ from mlagents_envs.exception import (
     UnityCommunicatorStoppedException,
     UnityEnvironmentException,
     UnityObservationException,
-    UnityTimeOutException,
 )
 from mlagents_envs.side_channel.raw_bytes_channel import RawBytesChannel
 
-from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError
+from animalcat.arena_configs.model import ArenaConfig, ArenaError
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.mlagents.arguments import Arguments
 from animalcat.envs.mlagents.channels import ARENAS, ChannelError
@@ -32,7 +30,6 @@ from animalcat.envs.mlagents.link import (
     ClientClosed,
     ClientConnection,
     ClientGoneError,
-    NobodyListensError,
 )
 from animalcat.envs.mlagents.peer import (
     BEHAVIOUR,
@@ -41,7 +38,7 @@ from animalcat.envs.mlagents.peer import (
     converse,
 )
 from animalcat.envs.mlagents.source import ConfigSource, SourceOver, config_source
-from animalcat.envs.testing import FORWARD, NOOP, goal_arena, start, thing
+from animalcat.envs.testing import FORWARD, NOOP, goal_arena
 from animalcat.envs.types import CameraSpec, ObservationSpec
 
 VECTOR = ObservationSpec(rays=None)
@@ -163,15 +160,6 @@ def test_an_episode_ends_and_another_begins(client: Client) -> None:
     assert decisions.obs[0][0][4:].tolist() == pytest.approx([20.0, 0.5, 5.0], abs=0.02)
 
 
-def test_a_reset_breaks_an_episode_off(client: Client) -> None:
-    client.reset(to_yaml(goal_arena()))
-    for _ in range(5):
-        client.step(FORWARD)
-    decisions, terminals = client.reset()
-    assert (len(decisions), len(terminals)) == (1, 0)
-    assert decisions.obs[0][0][4:].tolist() == pytest.approx([20.0, 0.50620157, 5.0])
-
-
 def test_a_terminal_and_a_decision_come_together() -> None:
     build = Build(spec=ObservationSpec(rays=None, decision_period=1))
     client = Client(build)
@@ -199,33 +187,6 @@ def test_bad_arenas_stop_a_client_at_once(client: Client, tmp_path: Path) -> Non
     assert f"{file}:4" in str(error)
 
 
-def test_what_is_doubtful_in_a_client_s_arenas_is_told(
-    client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        client.reset(to_yaml(Arena(items=(start(), thing("GodGoal", 20, 0, 20)))))
-    told = "\n".join(record.getMessage() for record in caplog.records)
-    assert "Did you mean GoodGoal?" in told
-    assert "no play can pass" in told  # a build plays it all the same
-
-
-def test_an_arena_that_cannot_be_built_stops_a_client(client: Client) -> None:
-    client.reset()
-    with pytest.raises(UnityCommunicatorStoppedException):
-        client.reset("!ArenaConfig\narenas:\n  0: !Arena\n    mergeNextArena: true\n")
-    client.unity.close()
-    assert isinstance(client.build.end(), ArenaError)
-
-
-def test_a_build_that_fails_before_anything_is_seen_just_ends(client: Client) -> None:
-    # Told of the end, the client's threads would wait for a close that nobody can ask for.
-    client.arenas.send_raw_data(b"arenas: 3")
-    client.unity._communicator.timeout_wait = 1
-    with pytest.raises(UnityTimeOutException):  # it has no process of its own to look after
-        client.unity.reset()
-    assert isinstance(client.build.end(), ArenaError)
-
-
 def test_torn_side_channels_stop_a_client(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     client.reset()
     manager = client.unity._side_channel_manager
@@ -246,12 +207,6 @@ def test_an_action_that_does_not_exist_stops_a_client(client: Client) -> None:
     error = client.build.end()
     assert isinstance(error, ClientError)
     assert "[0, 3]" in str(error)
-
-
-def test_a_client_that_vanishes_ends_the_build(client: Client) -> None:
-    client.reset()
-    client.unity._communicator.server.stop(None)
-    assert isinstance(client.build.end(), ClientGoneError)
 
 
 def test_another_communication_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,22 +254,3 @@ def test_a_source_that_is_over_stops_the_client_at_its_next_reset() -> None:
         client.reset()
     client.unity.close()
     assert isinstance(build.end(), SourceOver)
-
-
-def test_nobody_listening_is_found_out() -> None:
-    port = free_port()
-    with ClientConnection(port) as link, pytest.raises(NobodyListensError, match=str(port)):
-        link.connect(0.3)
-
-
-def test_a_build_that_cannot_get_ready_says_so_before_it_ends() -> None:
-    def make(spec: ObservationSpec, seed: int) -> ConfigSource:
-        raise ImportError("no PhysX here")
-
-    build = Build(make=make)
-    client = Client(build)  # its constructor waits for the second message without a limit
-    client.unity._communicator.timeout_wait = 1
-    with pytest.raises(UnityTimeOutException):
-        client.reset()
-    assert isinstance(build.end(), ImportError)
-    client.unity.close()

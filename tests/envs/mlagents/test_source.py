@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.draws import UnityRandom
-from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, ArenaWarning
-from animalcat.envs.gym import ArenaEnv
+from animalcat.arena_configs.model import Arena, ArenaConfig
 from animalcat.envs.mlagents.source import ConfigSource, ScheduledStep, config_source
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, random_arena, start, thing
+from animalcat.envs.testing import FORWARD, NOOP, start, thing
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase
 
 VECTOR = ObservationSpec(rays=None)
@@ -81,32 +80,6 @@ def test_the_decision_after_a_reset_is_due_at_once() -> None:
     assert played.restart().step.reward == pytest.approx(2 * STEP)
 
 
-def test_an_episode_that_ends_while_it_waits_is_over_at_once() -> None:
-    spec = ObservationSpec(rays=None, decision_period=20)
-    short = empty(time_limit=1)  # five physics steps: over in the first decision, and while idle
-    played = source(short, spec=spec)
-    played.reset()
-    turns = [played.step(NOOP), played.restart(), played.restart(), played.restart()]
-    assert all(turn.step.ended_by is EndedBy.TIME_LIMIT for turn in turns)
-    assert [turn.due for turn in turns] == [False, False, False, True]
-    assert played.restart().step.phase is Phase.FIRST
-
-
-def test_arenas_follow_each_other() -> None:
-    played = source(empty(5.0), empty(6.0), empty(7.0))
-    assert [place(played.reset()) for _ in range(4)] == [5.0, 6.0, 7.0, 5.0]
-    list(to_the_end(played))
-    assert place(played.restart()) == 6.0
-
-
-def test_new_arenas_go_on_where_the_old_ones_were() -> None:
-    played = source(empty(5.0), empty(6.0))
-    played.reset()
-    config = ArenaConfig(arenas={n: empty(10.0 + n) for n in range(3)})
-    played.use(config)
-    assert [place(played.reset()) for _ in range(3)] == [11.0, 12.0, 10.0]
-
-
 def test_random_order_follows_the_seed() -> None:
     arenas = {n: empty(5.0 + n) for n in range(8)}
     config = ArenaConfig(arenas=arenas, randomize_arenas=True)
@@ -117,35 +90,6 @@ def test_random_order_follows_the_seed() -> None:
 
     assert places(3) == places(3) != places(4)
     assert sorted(places(3)[:8]) == sorted(5.0 + n for n in arenas)
-
-
-def test_the_same_seed_and_actions_give_the_same_episodes() -> None:
-    def episodes(seed: int) -> list[bytes]:
-        played = source(random_arena(), seed=seed)
-        turns = [played.reset(), *(played.step(action) for action in range(9)), played.reset()]
-        return [turn.step.observation.position.tobytes() for turn in turns]
-
-    assert episodes(1) == episodes(1) != episodes(-1)
-
-
-def test_a_seed_means_what_it_means_to_our_own_environment() -> None:
-    with pytest.warns(ArenaWarning, match="there is no Agent"):
-        env = ArenaEnv(random_arena(), rays=False)
-    observation, _ = env.reset(seed=17)
-    second, _ = env.reset()
-    played = source(random_arena(), seed=17)
-    assert place(played.reset()) == observation["position"][0]
-    assert place(played.reset()) == second["position"][0]
-
-
-def test_merged_arenas_are_one_episode() -> None:
-    goal = thing("GoodGoal", 20.0, 0.0, 8.0)
-    first = Arena(time_limit=50, items=(start(), goal), merge_next_arena=True)
-    played = source(first, empty(9.0, time_limit=50), empty(5.0))
-    assert place(played.reset()) == 20.0
-    seen = {round(place(turn)) for turn in to_the_end(played, FORWARD)}
-    assert seen == {20, 9}
-    assert place(played.reset()) == 5.0
 
 
 def test_what_a_reset_breaks_off_counts_toward_the_pass_mark() -> None:
@@ -165,20 +109,6 @@ def test_what_a_reset_breaks_off_counts_toward_the_pass_mark() -> None:
     assert not merges()
     played.restart()
     assert merges()
-
-
-def test_arenas_that_cannot_be_played_are_refused() -> None:
-    played = source(empty(5.0))
-    with pytest.raises(ArenaError, match="merge"):
-        played.use(ArenaConfig(arenas={0: empty(merge_next_arena=True)}))
-    assert place(played.reset()) == 5.0
-
-
-def test_a_client_without_arenas_plays_a_goal_in_the_open() -> None:
-    played = config_source(ObservationSpec(), 0)
-    rays = played.reset().step.observation.rays
-    assert rays is not None
-    played.close()
 
 
 def test_a_client_s_seed_is_that_of_unity_s_stream() -> None:

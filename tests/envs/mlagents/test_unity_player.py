@@ -20,12 +20,11 @@ from mlagents_envs.exception import UnityTimeOutException
 from mlagents_envs.side_channel.raw_bytes_channel import RawBytesChannel
 
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.cli.shared.output import BAD_INPUT, MISSING, UNREACHABLE
+from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE
 from animalcat.cli.unity import player as unity_player
 from animalcat.envs.mlagents import link
 from animalcat.envs.mlagents.channels import ARENAS
 from animalcat.envs.testing import goal_arena
-from animalcat.extending.installing import install
 
 
 @pytest.fixture(autouse=True)
@@ -74,15 +73,6 @@ def test_a_port_nobody_listens_on_is_told_everywhere(
     assert "nobody listens" in unity_player.default_log(port).read_text()
 
 
-def test_a_log_that_cannot_be_written_is_named(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").write_text("")
-    words = ["--mlagents-port", "5005", "-logFile", str(tmp_path / "file" / "Player.log")]
-    assert unity_player.run(words) == BAD_INPUT
-    assert "Player.log" in capfd.readouterr().err
-
-
 @contextmanager
 def client_of(words: Sequence[str], arenas: str = "") -> Iterator[tuple[Future[int], Path]]:
     """A stand-in whose client gave up waiting for its first observation; and its log."""
@@ -114,21 +104,6 @@ def test_a_person_plays_until_the_client_closes(
             assert b"<html" in answer.read()
         assert not code.done()
     assert code.result(20) == 0
-
-
-def test_a_person_cannot_play_an_arena_that_cannot_be_built() -> None:
-    arenas = "!ArenaConfig\narenas:\n  0: !Arena\n    mergeNextArena: true\n"
-    with client_of(["--playerMode", "1"], arenas) as (code, log):
-        assert code.result(20) == BAD_INPUT
-        assert "mergeNextArena" in log.read_text()
-
-
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "animalcat.envs.sim.environment", None)
-    with client_of(["--playerMode", "0"]) as (code, log):
-        assert code.result(20) == MISSING
-        assert "animalcat.envs.sim.environment" in log.read_text()
-        assert install("server") in log.read_text()
 
 
 def test_the_installed_command_helps() -> None:

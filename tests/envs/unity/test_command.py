@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.envs.unity.settings import UnityError
-from animalcat.envs.unity.setup import CLIENTS, download_build
 from tests.unity_builds import STAND_IN
 
 
@@ -43,11 +41,8 @@ def test_check_plays_an_arena(tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (("check", "unity:/no/build"), 2, "/no/build: there is no such Unity build"),
-        (("check", "sim"), 2, "sim is not a Unity build"),
         (("check",), 2, "animalcat unity setup"),
-        (("setup", "--build", "/no/build"), 2, "/no/build: there is no such Unity build"),
         (("setup", "--python", "/no/python"), 2, "/no/python: could not be started"),
-        (("setup", "--animalai", "1.0"), 2, f"there are {', '.join(CLIENTS)}"),
         (("setup", "--animalai", "4.1.0"), 2, "animalai 4.1.0 runs on Python 3.8 to 3.9"),
     ],
 )
@@ -58,13 +53,3 @@ def test_what_cannot_be_is_said(
     assert (done.returncode, done.stdout) == (code, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_without_a_download_it_is_said_how_to_get_a_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANIMALAI_AUTO_DOWNLOAD", "0")
-    monkeypatch.setenv("ANIMALAI_CACHE", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UnityError, match=r"none could be downloaded.*setup --build PATH"):
-        download_build(Path(sys.executable))

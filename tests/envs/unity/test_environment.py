@@ -25,15 +25,13 @@ from animalcat.envs.testing import (
     start,
     thing,
 )
-from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase, RaySpec, Step
+from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Step
 from animalcat.envs.unity.environment import UnityEnvironment
 from animalcat.envs.unity.late import LateSimEnvironment
 from animalcat.envs.unity.process import UnityFault
-from animalcat.envs.unity.settings import UnityError
 from tests.suites.environments import EnvironmentSuite, Make, assert_same_steps
 from tests.unity_builds import STAND_IN, build, settings
 
-PORT = "--mlagents-port"
 SEEING = ObservationSpec(camera=CameraSpec(24))
 Environments = dict[ObservationSpec, UnityEnvironment]
 
@@ -144,17 +142,6 @@ def test_another_arena_than_was_meant_is_a_fault(name: str, tmp_path: Path) -> N
     _nothing_runs(tmp_path)
 
 
-def test_who_does_not_want_it_verified_gets_what_the_build_plays(tmp_path: Path) -> None:
-    own = settings(tmp_path, builds="fresh", verify=False)
-    environment = UnityEnvironment(ObservationSpec(), build(tmp_path, "moved"), own)
-    try:
-        first = environment.load(goal_arena(), 1)
-        assert environment.versions["unity-verified"] == "false"
-    finally:
-        environment.close()
-    assert first.observation.position[2] == pytest.approx(6.0)
-
-
 @pytest.mark.slow
 def test_a_build_that_dies_or_hangs_is_a_fault_and_the_next_episode_is_played(
     tmp_path: Path,
@@ -203,49 +190,6 @@ def test_a_build_is_told_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not [line for line in told if line.startswith("AWS")]
 
 
-def test_a_build_without_the_rays_that_are_asked_for_says_so(tmp_path: Path) -> None:
-    spec = ObservationSpec(rays=RaySpec(tags=18))
-    environment = UnityEnvironment(spec, STAND_IN, settings(tmp_path, builds="fresh"))
-    with pytest.raises(UnityFault, match="12 ray tags and the session asks for 18"):
-        environment.load(goal_arena(), 0)
-
-
-def test_tags_of_newer_builds_are_left_out_and_a_frozen_start_is_no_other_time_limit(
-    tmp_path: Path,
-) -> None:
-    agent = start().model_copy(update={"frozen_agent_delays": (0.5,)})
-    frozen = Arena(time_limit=100, items=(agent, thing("GoodGoal", 20.0, 0.0, 15.0)))
-    newer = settings(tmp_path, arguments=("--rayTags", "18"))
-    environment = UnityEnvironment(ObservationSpec(), STAND_IN, newer)
-    late = LateSimEnvironment(ObservationSpec())
-    try:
-        for arena in (lone_arena("DecoyGoal"), frozen):
-            steps = list(play_episode(environment, arena, 1, [FORWARD] * 60))
-            assert_same_steps(steps, list(play_episode(late, arena, 1, [FORWARD] * 60)))
-            assert steps[-1].ended_by is EndedBy.GOAL
-    finally:
-        environment.close()
-
-
-@pytest.mark.slow
-def test_builds_start_side_by_side(tmp_path: Path) -> None:
-    """Every player takes a port that no other has."""
-    several = [
-        UnityEnvironment(ObservationSpec(), STAND_IN, settings(tmp_path, builds="fresh"))
-        for _ in range(3)
-    ]
-    try:
-        for seed, environment in enumerate(several):
-            assert environment.load(goal_arena(), seed).phase is Phase.FIRST
-        lines = [process.cmdline() for process in _processes(tmp_path)]
-        ports = {line[line.index(PORT) + 1] for line in lines if PORT in line}
-        assert len(ports) == len(several)
-    finally:
-        for environment in several:
-            environment.close()
-    _nothing_runs(tmp_path)
-
-
 HOLDER = """
     import sys, time
     from pathlib import Path
@@ -285,14 +229,6 @@ def test_nothing_is_left_when_who_plays_is_killed(who: str, tmp_path: Path) -> N
         playing.kill()
     holder.wait(60)
     _nothing_runs(tmp_path)
-
-
-def test_a_build_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnityError, match="there is no such Unity build"):
-        UnityEnvironment(ObservationSpec(), tmp_path / "AAI.x86_64", settings(tmp_path))
-    (tmp_path / "AAI.x86_64").touch()
-    with pytest.raises(UnityError, match="not executable; chmod"):
-        UnityEnvironment(ObservationSpec(), tmp_path / "AAI.x86_64", settings(tmp_path))
 
 
 def _processes(folder: Path) -> list[psutil.Process]:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import ast
 import socket
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.writer import to_yaml
-from animalcat.envs.testing import goal_arena
 from animalcat.envs.unity import player
 from animalcat.envs.unity.player import BuildStep
-from tests.unity_builds import STAND_IN
 
 
 def test_what_is_seen_survives_packing() -> None:
@@ -33,16 +27,6 @@ def test_what_is_seen_survives_packing() -> None:
         assert np.array_equal(seen.rays, rays)
         assert (seen.camera is None) if image is None else np.array_equal(seen.camera, image)
         seen.rays[0] = 2.0  # its own, and writable
-
-
-def test_frames_come_whole_or_not_at_all() -> None:
-    one, two = socket.socketpair()
-    with one, two:
-        player.send_message(one, player.LOAD, b"x" * 100_000)
-        assert player.receive_message(two) == (player.LOAD, b"x" * 100_000)
-        one.sendall(player.HEADER.pack(10, player.STEP) + b"half")
-        one.close()
-        assert player.receive_message(two) is None
 
 
 def test_a_reserved_port_is_given_to_nobody_and_the_client_can_listen_there() -> None:
@@ -65,41 +49,6 @@ def test_a_reserved_port_is_given_to_nobody_and_the_client_can_listen_there() ->
             stranger.bind(("localhost", held.port))
     finally:
         held.release()
-
-
-TAKEN = """
-    import socket, sys, types
-    from animalcat.envs.unity import player
-    stranger = socket.create_server(("localhost", 0))
-    reserve, given = player.Reservation, []
-    def first_the_strangers():
-        port = stranger.getsockname()[1]
-        found = reserve() if given else types.SimpleNamespace(port=port, release=lambda: None)
-        given.append(found.port)
-        return found
-    player.Reservation = first_the_strangers
-    options = player.Options(
-        sys.argv[1], sys.argv[2], 0, False, 2, 60, 3, False, 1, [], 60, 30, "fresh"
-    )
-    build = player.Build(options, 1)
-    try:
-        assert build.begin(open(sys.argv[3]).read(), 0).vector[0] == 100.0
-    finally:
-        build.close()
-    assert len(given) == 2 and given[0] != given[1], given
-"""
-
-
-def test_where_a_port_is_taken_in_between_another_is_tried(tmp_path: Path) -> None:
-    (tmp_path / "goal.yaml").write_text(to_yaml(goal_arena()))
-    arguments = [str(STAND_IN), str(tmp_path), str(tmp_path / "goal.yaml")]
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(TAKEN), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_player_needs_nothing_of_ours_and_parses_on_python_3_9() -> None:

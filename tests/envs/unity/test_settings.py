@@ -9,7 +9,7 @@ import pytest
 
 from animalcat.envs.backends import BACKENDS, make_environment, unity_build
 from animalcat.envs.types import ObservationSpec
-from animalcat.envs.unity.settings import UnityError, UnitySettings, executable, store
+from animalcat.envs.unity.settings import UnityError, UnitySettings, store
 
 
 @pytest.fixture(autouse=True)
@@ -50,11 +50,6 @@ def test_a_build_is_found_where_animalai_looks(tmp_path: Path) -> None:
     assert unity_build("unity:auto") == local
 
 
-def test_an_application_of_macos_is_the_program_in_it(tmp_path: Path) -> None:
-    inside = program(tmp_path / "MacOS.app/Contents/MacOS/Animal-AI")
-    assert executable(tmp_path / "MacOS.app") == inside
-
-
 @pytest.mark.parametrize(
     ("backend", "message"),
     [
@@ -66,12 +61,6 @@ def test_an_application_of_macos_is_the_program_in_it(tmp_path: Path) -> None:
 def test_what_is_no_backend_is_refused(backend: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make_environment(backend, ObservationSpec())
-
-
-def test_without_an_interpreter_setup_is_named(tmp_path: Path) -> None:
-    store(python=str(tmp_path / "gone"))
-    with pytest.raises(UnityError, match="animalcat unity setup"):
-        UnitySettings().interpreter()
 
 
 def test_broken_settings_are_named(tmp_path: Path) -> None:

@@ -53,12 +53,6 @@ def watch(
     return alarm
 
 
-@pytest.mark.parametrize("sessions", [20, pytest.param(200, marks=pytest.mark.slow)])
-def test_true_predictions_raise_it_in_at_most_one_of_twenty_sessions(sessions: int) -> None:
-    raised = [watch(seed, lambda row, episode: 0.7, 0.7).raised for seed in range(sessions)]
-    assert sum(raised) <= sessions / 20
-
-
 def test_no_bet_is_expected_to_win_when_the_prediction_is_true() -> None:
     for p in (0.02, 0.5, 0.9):
         expected = p * np.exp(bets(p, True)) + (1 - p) * np.exp(bets(p, False))
@@ -72,20 +66,6 @@ def test_a_paradigm_that_is_failed_is_found_and_named() -> None:
     suspect = alarm.suspects()[0]
     assert (suspect.stratification, suspect.stratum, suspect.more) == ("paradigm", "c", False)
     assert suspect.evidence > LEVEL
-
-
-def test_a_feature_that_the_layout_does_not_know_is_found_and_named() -> None:
-    alarm = watch(1, lambda row, episode: 0.95 if row % 10 >= 7 else 0.4, 0.4)
-    assert alarm.raised
-    suspect = next(s for s in alarm.suspects() if s.stratification == "size")
-    assert suspect.more
-    assert suspect.stratum.startswith("from")
-
-
-def test_an_agent_that_changes_is_found() -> None:
-    alarm = watch(2, lambda row, episode: 0.7 if episode < 100 else 0.2, 0.7)
-    assert alarm.raised_at is not None
-    assert alarm.raised_at > 100
 
 
 def test_what_it_names_is_dated_by_the_numbers_that_episodes_have() -> None:
@@ -121,14 +101,6 @@ def test_it_stays_raised() -> None:
     assert alarm.raised_at == at
 
 
-def test_without_strata_all_instances_together_are_watched() -> None:
-    alarm = Alarm()
-    for _ in range(60):
-        tell(alarm, 0, 0.8, passed=False)
-    assert alarm.raised
-    assert {one.group for one in alarm.suspects()} == {"time"}
-
-
 def test_strata_of_meta_features() -> None:
     redness = np.array([0, 0, 0, 0, 10, 20, 30, 40, 50, 60, 70, np.nan])
     (scheme,) = stratifications(["one"] * 12, {"redness": redness, "constant": np.ones(12)})
@@ -138,12 +110,6 @@ def test_strata_of_meta_features() -> None:
     assert scheme.labels[-1] == -1, "a missing value is no stratum"
     sizes = np.bincount(scheme.labels[4:-1], minlength=4)[1:]
     assert sizes.min() >= 2
-
-
-def test_few_values_have_a_stratum_each() -> None:
-    (scheme,) = stratifications(["one"] * 4, {"lava": [0.0, 1.0, 1.0, 0.0]})
-    assert scheme.strata == ("0", "1")
-    assert scheme.labels.tolist() == [0, 1, 1, 0]
 
 
 def test_factors_follow_the_prediction(aaio: Layout, draw_instances: Draw) -> None:
@@ -192,7 +158,7 @@ def known(
 
 @pytest.mark.parametrize("sessions", [20, pytest.param(80, marks=pytest.mark.slow)])
 def test_true_predictions_hardly_ever_raise_it_by_known_features_either(sessions: int) -> None:
-    raised = [known(seed, lambda row, episode, failed: 0.6, 150).raised for seed in range(sessions)]
+    raised = [known(seed, lambda row, episode, failed: 0.6, 80).raised for seed in range(sessions)]
     assert sum(raised) <= sessions / 20
 
 

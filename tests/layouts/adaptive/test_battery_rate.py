@@ -6,7 +6,6 @@ from collections.abc import Callable
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy.stats import hypergeom
 
@@ -16,14 +15,12 @@ from animalcat.layouts.adaptive.battery_rate import (
     RateBettor,
     Wager,
     battery_rate,
-    totals,
 )
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Name, Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 
-Floats = npt.NDArray[np.float64]
 LAYOUT = load_layout("one-capability", "success")
 
 
@@ -67,13 +64,6 @@ def test_no_arrangement_of_the_true_number_of_successes_makes_bets_win(shut: int
     assert 0.999 < most <= 1.0 + 1e-6
 
 
-def test_numbers_are_tested_one_by_one_in_small_batteries_and_evenly_in_large_ones() -> None:
-    assert totals(69).tolist() == list(range(70))
-    many = totals(2188)
-    assert (many[0], many[-1], len(many)) == (0, 2188, 101)
-    assert set(np.diff(many)) <= {21, 22}
-
-
 @pytest.mark.parametrize("policy", [Policy(), Policy("random"), Policy(sharpness=0.0)])
 def test_a_battery_that_was_played_whole_has_its_rate(policy: Policy) -> None:
     learner = learner_of(30, policy)
@@ -100,7 +90,7 @@ def test_a_battery_that_was_played_whole_has_its_rate(policy: Policy) -> None:
 def test_intervals_of_a_session_hold_together() -> None:
     """Agents of whom the layout knows nothing, all intervals of nine in ten hold."""
     held: list[bool] = []
-    for seed in range(40):
+    for seed in range(20):
         outcomes = np.random.default_rng(seed).random(20) < 0.6
         learner = learner_of(20, seed=seed)
         inside = True
@@ -111,40 +101,7 @@ def test_intervals_of_a_session_hold_together() -> None:
             assert found.high is not None
             inside &= found.low - 1e-9 <= outcomes.mean() <= found.high + 1e-9
         held.append(inside)
-    assert np.mean(held) >= 0.85
-
-
-def test_good_predictions_make_it_narrower_and_bad_ones_hardly_wider() -> None:
-    g = np.random.default_rng(4)
-    outcomes = g.random(200) < 0.5
-    told = {
-        "good": np.where(outcomes, 0.9, 0.1),
-        "none": np.full(200, 0.5),
-        "bad": np.where(g.permutation(outcomes), 0.9, 0.1),
-    }
-    order = g.permutation(200)[:60]
-    widths = {name: _width(outcomes, p, order) for name, p in told.items()}
-    assert widths["good"] < 0.6 * widths["none"]
-    assert widths["bad"] < 1.1 * widths["none"]
-
-
-def _width(
-    outcomes: npt.NDArray[np.bool_], predicted: Floats, order: npt.NDArray[np.int64]
-) -> float:
-    size = len(outcomes)
-    bettor = RateBettor(size)
-    plays: list[tuple[Wager | None, bool]] = []
-    left = np.arange(size)
-    for k, i in enumerate(order):
-        even = np.full(len(left), 1.0 / len(left))
-        wager = bettor.wager(predicted[left], even, int(np.flatnonzero(left == i)[0]), k)
-        bettor.learn(float(predicted[i]), bool(outcomes[i]))
-        plays.append((wager, bool(outcomes[i])))
-        left = left[left != i]
-    found = battery_rate(size, plays, float(bettor.mixed(predicted[left]).sum()))
-    assert found.low is not None
-    assert found.high is not None
-    return found.high - found.low
+    assert np.mean(held) >= 0.8
 
 
 def test_without_what_could_have_been_chosen_nothing_can_be_told() -> None:
@@ -158,19 +115,6 @@ def test_without_what_could_have_been_chosen_nothing_can_be_told() -> None:
         "Success rate over the whole battery of 20 arenas: cannot be told, since none of the "
         "arenas played was drawn at random (5 were played, 5 passed)."
     )
-
-
-def test_arenas_in_a_given_order_tell_of_themselves_alone() -> None:
-    """Their successes bound the rate by counting, which is no interval of 90 %."""
-    learner = learner_of(20, policy=Policy(order=tuple(f"i{k}" for k in range(6))))
-    for _ in range(6):
-        choice = learner.ask()
-        assert choice is not None
-        assert choice.wager is None
-        learner.tell(choice.instance, 1.0)
-    assert learner.battery_rate.low is None
-    drawn = learner.ask()
-    assert drawn is None or drawn.wager is not None
 
 
 def test_a_learner_that_is_restored_or_told_again_says_the_same() -> None:
@@ -264,29 +208,6 @@ def test_an_interval_says_whether_it_is_exact(
         assert (exact.low, exact.high) != (anytime.low, anytime.high)
 
 
-def test_a_session_that_was_extended_had_no_end_beforehand() -> None:
-    stakes = (0.0,) * 21
-    plays = [(Wager(k, stakes, stakes, True, 4 if k < 4 else 8), True) for k in range(8)]
-    assert not battery_rate(20, plays, 6.0).exact
-    assert battery_rate(20, plays[:4], 6.0).exact
-
-
-def test_where_success_is_the_first_of_several_outcomes_the_rate_is_told() -> None:
-    layout = load_layout("navigation-speed")
-    low, high = np.array([(f.low, f.high) for f in layout.features]).T
-    rows = low + (high - low) * np.random.default_rng(0).random((20, len(low)))
-    frame = Instances(layout.feature_names, rows, (), tuple(f"i{k}" for k in range(20)))
-    learner = Learner(Bank.of(layout, frame), Policy("random"), counted(10), seed=1)
-    for number in range(10):
-        choice = learner.ask()
-        assert choice is not None
-        learner.tell(
-            choice.instance, {"reached": 1.0, "timeLeft": 0.5} if number % 2 else {"reached": 0.0}
-        )
-    found = learner.battery_rate
-    assert (found.played, found.passed, found.exact) == (10, 5, True)
-
-
 def test_after_an_outcome_was_taken_back_later_wagers_do_not_count() -> None:
     learner = learner_of(20, Policy("random"))
     for _ in range(12):
@@ -327,17 +248,6 @@ def test_where_nothing_was_observed_later_wagers_count_and_the_instance_is_unkno
     assert highs == sorted(highs, reverse=True)
 
 
-def test_what_is_observed_at_a_second_play_is_known_from_then_on() -> None:
-    learner = learner_of(4, Policy("random", exposures=2, probes=0.0), seed=3)
-    while (choice := learner.ask()) is not None:
-        if learner.n:
-            learner.tell(choice.instance, 1.0)
-        else:
-            learner.tell_nothing(choice.instance)
-    found = learner.battery_rate
-    assert (found.played, found.passed, found.value, found.low) == (4, 4, 1.0, 1.0)
-
-
 def test_an_outcome_that_was_not_observed_counts_as_that_which_wins_less() -> None:
     """Hiding the outcomes against which bets lose does not make them win."""
     for seed in range(6):
@@ -349,15 +259,3 @@ def test_an_outcome_that_was_not_observed_counts_as_that_which_wins_less() -> No
                 learner.tell_nothing(choice.instance)
             found = learner.battery_rate
             assert found.low is None or found.low <= 0.5
-
-
-def test_repeats_tell_nothing_of_the_rest() -> None:
-    learner = learner_of(4, Policy("random", exposures=0, probes=0.0), seed=3)
-    repeats = 0
-    while (choice := learner.ask()) is not None:
-        repeated = choice.index in learner.played
-        assert (choice.wager is None) == repeated
-        learner.tell(choice.instance, float(choice.index < 3))
-        repeats += repeated
-    assert repeats
-    assert (learner.battery_rate.played, learner.battery_rate.value) == (4, 0.75)

@@ -59,7 +59,7 @@ def test_only_what_is_near_the_top_is_lifted() -> None:
 
 def test_no_alarm_stands_for_an_agent_that_passes_everything() -> None:
     """The ranges hold it, so it is not even raised."""
-    learner = session(np.ones(COUNT, np.bool_))
+    learner = session(np.ones(COUNT, np.bool_), 60)
     assert learner.alarm is None
     assert not learner.contradicted
     assert learner.summary()[0].mean > 5.3  # the hardest demand

@@ -49,30 +49,13 @@ def test_the_score_is_the_expected_drop_of_variance(
     np.testing.assert_allclose(scores.variance, variance(ability, now))
 
 
-@pytest.mark.parametrize(
-    "policy", [Policy(), Policy("random"), Policy(random_share=0.0, sharpness=4.0)]
-)
-@pytest.mark.parametrize("used", [[], [0, 4, 7], [0, 1, 2, 3], [8, 9, 9]])
-def test_propensities_sum_to_1_over_what_is_left(
-    aaio: Layout,
-    draw_instances: Draw,
-    posterior: LivePosterior,
-    policy: Policy,
-    used: list[int],
-) -> None:
-    chooser = Chooser(Bank(aaio, draw_instances(10, 2), PARADIGMS), policy)
-    propensities = chooser.propensities(posterior, History(used))
-    assert propensities.sum() == pytest.approx(1.0)
-    assert (propensities[used] == 0.0).all()
-
-
 def test_choices_follow_their_propensities(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
     chooser = Chooser(Bank(aaio, draw_instances(10, 2), PARADIGMS))
     used = [0, 4]
     expected = chooser.propensities(posterior, History(used))
-    trials = 4000
+    trials = 1500
     counts = np.zeros(10)
     reasons: Counter[str] = Counter()
     for episode in range(trials):
@@ -120,14 +103,6 @@ def test_what_tells_more_is_likelier_by_the_power_of_sharpness(
         np.testing.assert_allclose(chances[sharpness], odds / odds.sum(), rtol=1e-9)
     assert chances[0.0][np.argmax(worth)] == 1.0
     assert chances[100.0].max() > chances[4.0].max() > chances[1.0].max()
-
-
-def test_equal_instances_share_the_choice(
-    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
-) -> None:
-    features = np.repeat(draw_instances(1, 2), 10, axis=0)
-    chooser = Chooser(Bank(aaio, features, PARADIGMS), Policy(random_share=0.0))
-    np.testing.assert_allclose(chooser.propensities(posterior, History()), 0.1)
 
 
 def test_margins_are_ability_minus_demand(

@@ -105,13 +105,13 @@ def test_agents_of_the_layout_are_described(variant: str) -> None:
 @pytest.mark.parametrize("variant", ["success", "trials", "score"])
 def test_one_who_is_able_in_one_stratum_alone_is_not(variant: str) -> None:
     layout = load_layout("one-capability", variant)
-    assert np.mean([fails_on(layout, seed, HALVES == 1) for seed in range(10)]) >= 0.8
+    assert np.mean([fails_on(layout, seed, HALVES == 1) for seed in range(6)]) >= 0.8
 
 
 def test_one_who_changes_is_not() -> None:
     """Parts of the session are looked at as strata are."""
     layout = load_layout("one-capability", "trials")
-    assert np.mean([fails_on(layout, seed, np.arange(60) < 30) for seed in range(10)]) >= 0.8
+    assert np.mean([fails_on(layout, seed, np.arange(60) < 30) for seed in range(6)]) >= 0.8
 
 
 def test_a_single_unlikely_outcome_is_no_misfit() -> None:

@@ -18,8 +18,6 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 from tests.layouts.adaptive.vectors import DemandVectorGenerator
 
-from .several import choose_several
-
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
 
@@ -45,13 +43,6 @@ def test_offers_stand_behind_the_battery(bank: Bank) -> None:
     assert History([0, 3, 4, 100, 101]).plays(bank) == {"a": 1, "b": 2}
 
 
-def test_nothing_is_made_unless_the_policy_says_so(bank: Bank, posterior: LivePosterior) -> None:
-    for policy in (Policy(), Policy("random"), Policy("stratified")):
-        chances = Chooser(bank, policy).propensities(posterior, History())
-        assert chances[bank.offered].sum() == 0.0
-        assert chances.sum() == pytest.approx(1.0)
-
-
 def test_the_best_that_can_be_made_is_where_the_battery_tells_too_little(
     bank: Bank, posterior: LivePosterior
 ) -> None:
@@ -73,12 +64,6 @@ def test_the_best_that_can_be_made_is_where_the_battery_tells_too_little(
     )
 
 
-def test_random_draws_are_of_the_battery(bank: Bank, posterior: LivePosterior) -> None:
-    chances = Chooser(bank, Policy(generate=True)).propensities(posterior, History())
-    assert chances[bank.offered].sum() == pytest.approx(0.85)
-    np.testing.assert_allclose(chances[:6], 0.025)
-
-
 def test_a_used_up_battery_is_gone_on_from(bank: Bank, posterior: LivePosterior) -> None:
     used = History(range(6))
     chooser = Chooser(bank, Policy(generate=True))
@@ -91,28 +76,6 @@ def test_a_used_up_battery_is_gone_on_from(bank: Bank, posterior: LivePosterior)
     assert chooser.choose(posterior, used, 6, distrust=True) is None
     verdict = stopper.verdict(posterior, chooser, used, contradicted=True)
     assert verdict.reason == EXHAUSTED
-
-
-def test_each_offer_is_made_once_and_several_at_a_time_differ(
-    bank: Bank, posterior: LivePosterior
-) -> None:
-    chooser = Chooser(bank, ASKING)
-    made = choose_several(chooser, posterior, History(), 0, 4)
-    assert len({choice.index for choice in made}) == 4
-
-
-def test_vectors_are_within_ranges_and_whole_where_examples_are(aaio: Layout) -> None:
-    examples = np.array([[3.5, 1.0, 0.0, -1.0], [20.25, 2.0, 1.0, 2.0]])
-    offers = DemandVectorGenerator(examples, 500).offers(aaio)
-    again = DemandVectorGenerator(examples, 500).offers(aaio)
-    np.testing.assert_array_equal(offers.features, again.features)
-    for k, feature in enumerate(aaio.features):
-        assert feature.low <= offers.features[:, k].min()
-        assert offers.features[:, k].max() <= feature.high
-    assert set(np.unique(offers.features[:, 2])) == {0.0, 1.0}
-    assert set(np.unique(offers.features[:, 1])) == set(range(1, 11))
-    assert set(np.unique(offers.features[:, 3])) == {-1.0, 0.0, 1.0}
-    assert len(np.unique(offers.features[:, 0])) == 500
 
 
 def test_wrong_arguments_are_refused(aaio: Layout) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -69,19 +68,6 @@ def test_what_was_begun_decides_what_is_next(
     assert second is not None
     assert (second.reason, second.propensity, second.wager) == (PAIR, 0.5, None)
     assert second.because == "it makes a pair with b"
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_choices_follow_their_propensities(
-    bank: Bank, posterior: LivePosterior, policy: Policy
-) -> None:
-    chooser = Chooser(bank, policy)
-    wanted = chooser.propensities(posterior, History())
-    choices = [chooser.choose(posterior, History(), episode) for episode in range(2000)]
-    drawn = Counter(choice.index for choice in choices if choice)
-    assert all(choice and choice.propensity == wanted[choice.index] for choice in choices)
-    for row, chance in enumerate(wanted.tolist()):
-        assert abs(drawn[row] / 2000 - chance) < 4.0 * np.sqrt(chance / 2000)
 
 
 def test_a_test_that_goes_on_chooses_as_one_that_never_stopped(bank: Bank) -> None:

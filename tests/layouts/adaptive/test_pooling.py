@@ -21,17 +21,6 @@ HALF = [float(k % 2) for k in range(30)]
 OTHER = [float(k % 3 == 0) for k in range(30)]
 
 
-def test_a_session_keeps_its_own_weights() -> None:
-    plays = [*session("s", HALF, 0.05), *session("s", HALF)[:1]]
-    plays[-1] = Play("a", ("arena", "0"), 0.0, (99, 0), "s", 1.0)
-    found = pooled(plays)
-    assert found.weights.tolist() == [0.05] * 30 + [1.0]
-    assert found.notes == [
-        "30 rows count as less than one outcome each: the agent played the same arena more than "
-        "once"
-    ]
-
-
 def test_a_session_that_is_pasted_twice_is_there_once() -> None:
     found = pooled([*session("s", HALF), *session("s", HALF)])
     assert (found.weights.sum(), found.repeated, found.lowered) == (30.0, 30, 0)
@@ -52,14 +41,6 @@ def test_sessions_of_a_deterministic_agent_tell_as_much_as_one() -> None:
         ]
     )
     assert random.weights.sum() > 380.0
-
-
-def test_the_order_and_the_names_change_nothing() -> None:
-    plays = [*session("s", HALF), *session("t", OTHER), *session("s", HALF)[:7]]
-    order = np.random.default_rng(2).permutation(len(plays))
-    mixed = pooled([plays[k] for k in order])
-    assert mixed.weights.sum() == pytest.approx(pooled(plays).weights.sum(), abs=1e-9)
-    assert mixed.notes == pooled(plays).notes
 
 
 def test_what_is_no_arena_is_known_by_its_id_and_other_arenas_of_one_name_are_others() -> None:

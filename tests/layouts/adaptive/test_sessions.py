@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +29,6 @@ from benchmarks.sessions import (
     simulate,
     use,
 )
-from benchmarks.synthetic import op_battery
-from tests.layouts.adaptive.vectors import DemandVectorGenerator
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -55,13 +52,6 @@ def test_a_session_follows_from_its_task(world: World) -> None:
     assert all(0.0 < p.brier < 1.0 for p in first.points)
 
 
-def test_policies_meet_the_same_outcomes(world: World) -> None:
-    """All instances played: the same posterior up to Monte Carlo error, in whatever order."""
-    player = players(world, 1)[0]
-    ours, random = (simulate(Task("small", player, p, 1, (40,))) for p in (Policy(), None))
-    np.testing.assert_allclose(ours.points[0].mean, random.points[0].mean, atol=0.05)
-
-
 @pytest.mark.parametrize("variant", ["trials", "score"])
 def test_policies_meet_the_same_counts_and_scores(variant: str) -> None:
     layout = load_layout("one-capability", variant)
@@ -74,21 +64,10 @@ def test_policies_meet_the_same_counts_and_scores(variant: str) -> None:
     assert ours.points[0].sd[0] < 0.2
 
 
-def test_repeats_draw_outcomes_anew(world: World) -> None:
-    player = Player("half", np.full(40, 0.5))
-    made = simulate(Task("small", player, Policy(exposures=0), 1, (60,)))
-    assert made.episodes == 60
-
-
 def test_a_session_stops_by_its_rule(world: World) -> None:
     player = players(world, 1)[0]
     rule = StoppingRule(max_episodes=7, target_sd=0.01, futility=0.0)
     assert simulate(Task("small", player, Policy(), 1, (40,), rule=rule)).episodes == 7
-
-
-def test_an_agent_that_turns() -> None:
-    player = Player("tires", np.ones(2), np.zeros(2), start=10, episodes=10)
-    assert [player.probability(n)[0] for n in (1, 10, 15, 20, 99)] == [1.0, 1.0, 0.5, 0.0, 0.0]
 
 
 def test_where_a_curve_crosses_a_level() -> None:
@@ -103,16 +82,6 @@ def test_intervals_hold_the_value() -> None:
     none = share([False] * 20)
     assert none.low == none.value == 0.0
     assert 0.1 < none.high < 0.2
-
-
-def test_what_a_source_offers_stands_behind_the_battery() -> None:
-    layout, battery = load_layout("object-permanence"), op_battery(0)
-    world = World(layout, battery, DemandVectorGenerator(battery.features(layout), 50))
-    assert len(world.playable) == len(battery) + 50
-    layout.check_features(world.playable.features(layout))
-    np.testing.assert_array_equal(
-        world.playable.features(layout)[: len(battery)], battery.features(layout)
-    )
 
 
 def test_a_policy_that_asks_gets_what_the_source_offers(world: World) -> None:
@@ -190,45 +159,6 @@ def test_a_battery_is_taken_as_far_as_the_layout_covers_it(tmp_path: Path) -> No
     assert simulate(ours).points[-1].episodes <= 0.4 * full
 
 
-@pytest.mark.slow
-def test_saving_is_measured_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = op_battery(0).rows(np.arange(0, 2188, 40))
-    monkeypatch.setattr(saving, "op_battery", lambda seed: small)
-    monkeypatch.setattr(saving, "QUICK_ROUNDS", (2, 60.0))
-    rows = saving.run(quick=True, keep=tmp_path)
-    kept = json.loads((tmp_path / "OP.json").read_text())
-    assert kept["rows"] == json.loads(json.dumps(rows))
-    assert (kept["rounds"], len(kept["curves"])) == (2, 2)
-
-
-@pytest.mark.slow
-def test_coverage_and_ends_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coverage, "SPREAD", (("aaio", "metres-15"),))
-    monkeypatch.setattr(coverage, "QUICK_ROUNDS", (1, 60.0))
-    monkeypatch.setattr(coverage, "StoppingRule", lambda: StoppingRule(max_episodes=8))
-    part = op_battery(0).rows(np.arange(0, 2188, 8))
-    monkeypatch.setattr(coverage, "op_battery", lambda seed: part)
-    rows = {row["name"]: row for row in coverage.run(quick=True)}
-    assert rows["op: coverage of 90 % intervals, pooled"]["value"] > 0.5
-    assert rows["aaio, metres-15: coverage, noiseLevel"]["value"] in (0.0, 1.0)
-    assert rows["misfit: all is called precise without a warning"]["value"] == 0.0
-
-
-def test_no_session_begins_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saving, "QUICK_ROUNDS", (1, -1.0))
-    assert saving.run(quick=True) == [{"name": "OP: no round of sessions was done in -1 s"}]
-
-
-def test_kinds_of_misfit_are_agents_of_the_battery() -> None:
-    battery = op_battery(0)
-    agents = coverage.misfits(World(load_layout("object-permanence"), battery))
-    assert [agent.name for agent in agents] == [*coverage.KINDS]
-    for agent in agents:
-        p = agent.probability(41)
-        assert p.shape == (len(battery),)
-        assert ((p >= 0.0) & (p <= 1.0)).all()
-
-
 def test_ends_are_counted_by_what_they_claim() -> None:
     ends = Trajectory("green", "variance", 1, (), None, 50, end="precise", settled=True)
     claims = replace(ends, settled_at=40)
@@ -241,10 +171,3 @@ def test_ends_are_counted_by_what_they_claim() -> None:
     assert found["false warning, agents of 0 priors"] == pytest.approx(1 / 16)
     assert found["still precise, agents of 0 priors"] == pytest.approx(15 / 16)
     assert found["times as many episodes, able agents"] == pytest.approx(1.25)
-
-
-def test_a_session_says_how_it_ended(world: World) -> None:
-    rule = StoppingRule(max_episodes=6, target_sd=0.45)
-    made = simulate(Task("small", players(world, 1)[0], Policy(), 3, (6,), rule=rule))
-    assert made.end in ("precise", "budget")
-    assert made.settled_at is None or made.settled_at <= made.episodes <= 6

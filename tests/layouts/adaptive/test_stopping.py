@@ -9,11 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.information import ExpectedGains
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.statuses import EXHAUSTED
-from animalcat.layouts.adaptive.stopping import RuleStopper, StopVerdict, needed
+from animalcat.layouts.adaptive.stopping import RuleStopper, StopVerdict
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 
@@ -160,33 +159,6 @@ def test_a_capability_can_have_a_target_of_its_own(
         RuleStopper(aaio, StoppingRule(targets={"rightLeftBias": 0.1}))
 
 
-def test_an_interval_may_have_to_be_narrow_too(
-    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
-) -> None:
-    wide = StoppingRule(target_sd=0.99, target_width=1.0)
-    assert RuleStopper(aaio, wide).verdict(*known).stop
-    narrow = StoppingRule(target_sd=0.99, target_width=0.01, futility=0.0)
-    assert not RuleStopper(aaio, narrow).verdict(*known).stop
-
-
-def test_time_is_a_budget(aaio: Layout, known: tuple[LivePosterior, Chooser, History]) -> None:
-    stopper = RuleStopper(aaio, StoppingRule(target_sd=0.0, futility=0.0, max_seconds=60))
-    assert not stopper.verdict(*known, seconds=59.0).stop
-    verdict = stopper.verdict(*known, seconds=60.0)
-    assert verdict.reason == "the budget of 60 s is used up"
-    assert set(verdict.status.values()) == {"budget"}
-
-
-def test_all_conditions_may_have_to_be_met(
-    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
-) -> None:
-    early = StoppingRule(max_episodes=59, target_sd=0.99, combine="all")
-    assert RuleStopper(aaio, early).verdict(*known).stop
-    late = StoppingRule(max_episodes=60, target_sd=0.99, combine="all")
-    assert not RuleStopper(aaio, late).verdict(*known).stop
-    assert RuleStopper(aaio, StoppingRule(max_episodes=60, target_sd=0.99)).verdict(*known).stop
-
-
 def test_a_contradicted_layout_measures_nothing(
     aaio: Layout, known: tuple[LivePosterior, Chooser, History]
 ) -> None:
@@ -196,35 +168,6 @@ def test_a_contradicted_layout_measures_nothing(
     rule = StoppingRule(target_sd=0.99, stop_at_alarm=True)
     verdict = RuleStopper(aaio, rule).verdict(*known, contradicted=True)
     assert verdict.end == "layout contradicted"
-
-
-def test_where_all_conditions_must_hold_a_contradicted_layout_has_budgets_alone(
-    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
-) -> None:
-    posterior, chooser, history = known
-    repeating = Chooser(chooser.bank, Policy(exposures=0))
-    for most, seconds, stops in ((59, 60.0, True), (60, 60.0, False), (59, 59.0, False)):
-        rule = StoppingRule(max_episodes=most, max_seconds=60.0, combine="all")
-        verdict = RuleStopper(aaio, rule).verdict(
-            posterior, repeating, history, seconds=seconds, contradicted=True
-        )
-        assert verdict.stop == stops
-    rule = StoppingRule(max_episodes=59, combine="all")
-    verdict = RuleStopper(aaio, rule).verdict(posterior, repeating, history, contradicted=True)
-    assert verdict.reason == "the budget of 59 episodes is used up"
-
-
-def test_a_battery_can_be_exhausted_when_all_is_measured_but_not_all_conditions_hold(
-    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
-) -> None:
-    posterior, chooser, _ = known
-    rule = StoppingRule(max_episodes=100, target_sd=0.99, combine="all")
-    verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
-    assert (verdict.stop, verdict.reason) == (True, EXHAUSTED)
-    assert set(verdict.status.values()) == {"precise, if the layout holds", "bounded"}
-    rule = StoppingRule(max_episodes=100, target_sd=0.99)
-    verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
-    assert verdict.reason.startswith("every capability is precise, or bounded where the battery")
 
 
 def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw, play: Play) -> None:
@@ -240,17 +183,3 @@ def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw, play: 
     rule = StoppingRule(targets={"navigationAbility": target * 1.0001})
     verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, history)
     assert verdict.episodes_needed["navigationAbility"] == 2
-
-
-@pytest.mark.parametrize("target", [1.0, 0.9, 0.5, 0.1, 0.02, 0.0])
-@pytest.mark.parametrize("size", [0, 1, 40, 3000])
-def test_the_number_needed_is_that_of_sorting_all(size: int, target: float) -> None:
-    generator = np.random.default_rng(size)
-    drops = generator.exponential(0.02, (size, 1)) * (generator.random((size, 1)) < 0.7)
-    nothing = np.zeros(size)
-    scores = ExpectedGains(drops, nothing, nothing, np.array([0.5]), np.zeros(1))
-    left = generator.random(size) < 0.9
-    after = np.sqrt(0.5 * np.cumprod(1.0 - np.sort(drops[left, 0])[::-1] / 0.5))
-    reached = np.flatnonzero(after <= target)
-    expected = int(reached[0]) + 1 if reached.size and target else None
-    assert needed(scores, left, 0, target) == expected
