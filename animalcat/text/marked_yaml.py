@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import yaml
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from animalcat.text.guesses import broken_line, hint
@@ -29,6 +30,7 @@ the length."""
 MAX_VALUES: Final = 100_000
 """Most keys and values of plain data, counting again those that aliases repeat."""
 _MAX_DEPTH: Final = 32
+_MISSING: Final = ("missing", "missing_argument")
 _UTF_16: Final = ("\udcff\udcfe", "\udcfe\udcff")
 """The marks at the beginning of UTF-16, as `text_of` gives them."""
 _CORE: Final = "tag:yaml.org,2002:"
@@ -374,7 +376,8 @@ def validate(
         YamlError: The model refuses it; all that is wrong is named.
     """
     try:
-        return TypeAdapter(model).validate_python(marked.data, context=context)
+        text = json.dumps(marked.data, default=str)
+        return TypeAdapter(model).validate_json(text, context=context)
     except ValidationError as error:
         line, said = sentences(error, model, marked)
         raise YamlError(marked.file, line, "wrong-value", f"{said}. {help}".strip()) from None
@@ -387,7 +390,7 @@ def sentences(
     lines = marked.lines if marked else {}
     found: list[tuple[int | None, str]] = []
     for wrong in error.errors():
-        path = _path(wrong["loc"], lines) if lines else wrong["loc"]
+        path = _path(wrong, lines) if lines else wrong["loc"]
         line = next((lines[path[:k]] for k in range(len(path), -1, -1) if path[:k] in lines), None)
         where = dotted(path) or "the whole file"
         found.append((line, f"{where}: {_problem(wrong, model)}"))
@@ -397,40 +400,41 @@ def sentences(
     return first, "; ".join(said)
 
 
-def _path(place: KeyPath, lines: Mapping[KeyPath, int]) -> KeyPath:
-    """The path of a problem without the names of types; its last key may not be in the text."""
+def _path(wrong: ErrorDetails, lines: Mapping[KeyPath, int]) -> KeyPath:
+    """The path of a problem, without names of types, to a key of the text or one that it lacks."""
     path: KeyPath = ()
-    for key in place[:-1]:
+    for key in wrong["loc"]:
         path = (*path, key) if (*path, key) in lines else path
-    return (*path, *place[-1:])
+    return (*path, wrong["loc"][-1]) if wrong["type"] in _MISSING else path
 
 
 def _problem(wrong: ErrorDetails, model: Any) -> str:
+    shown = repr(str(wrong["input"])[:80])
     match wrong["type"]:
-        case "missing":
+        case kind if kind in _MISSING:
             return "it is missing; say it"
-        case "extra_forbidden":
-            known = _fields(model, wrong["loc"][:-1])
+        case "extra_forbidden" | "unexpected_keyword_argument":
+            schema = TypeAdapter(model).json_schema()
+            known = _known(schema, wrong["loc"][:-1], schema.get("$defs", {}))
             return f"there is no such key.{hint(str(wrong['loc'][-1]), known)}"
         case "model_type" | "dict_type" | "dataclass_type":
-            return "give keys and values"
+            return f"give keys and values, not {shown}"
         case "string_type":  # YAML reads NO as false, and 0123 as 83
-            return f"it is read as {str(wrong['input'])[:80]!r}; give a text, in quotes"
+            return f"it is read as {shown}; give a text, in quotes"
         case "value_error" | "assertion_error":
             return wrong["msg"].partition(", ")[2]
         case _:
-            return f"{wrong['msg']}, not {str(wrong['input'])[:80]!r}"
+            return f"{wrong['msg']}, not {shown}"
 
 
-def _fields(kind: Any, place: KeyPath) -> list[str]:
-    """The keys that a model, or what is made of models, knows at a place."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        inner = kind.model_fields.get(str(place[0])) if place else None
-        if place:
-            return _fields(inner.annotation, place[1:]) if inner else []
-        return list(kind.model_fields)
-    for option in get_args(kind):
-        for rest in (place, place[1:]):
-            if known := _fields(option, rest):
-                return known
-    return []
+def _known(part: dict[str, Any], place: KeyPath, parts: dict[str, Any]) -> list[str]:
+    """The keys that a part of a JSON Schema knows at a place, which may name types as well."""
+    part = parts.get(part.get("$ref", "").rpartition("/")[2], part)
+    fields = part.get("properties", {})
+    if fields and not place:
+        return list(fields)
+    inner = [(option, place) for option in part.get("anyOf", [])]
+    if place:
+        below = (fields.get(place[0]), part.get("items"), part.get("additionalProperties"))
+        inner += [(one, place[1:]) for one in (*below, part) if isinstance(one, dict)]
+    return next(filter(None, (_known(*one, parts) for one in inner)), list[str]())

@@ -7,6 +7,7 @@ whose demands are levels of scales.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -16,7 +17,7 @@ from animalcat.extending import plugins
 from animalcat.layouts.model.codec import SpecificationError, as_mapping, as_names, check_choices
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.model.tables import of_kind
-from animalcat.text.marked_yaml import YamlError, load_yaml, read_text
+from animalcat.text.marked_yaml import Marked, YamlError, load_yaml, read_text
 
 LAYOUTS: Final = (
     "aaio",
@@ -50,7 +51,7 @@ def variants(name: str | Path) -> tuple[str, ...]:
     Raises:
         SpecificationError: There is no such layout, or the file is wrong.
     """
-    return _ordered_variants(_read(name))
+    return _ordered_variants(_read(name).data)
 
 
 def load_layout(source: LayoutSource, variant: str = "") -> Layout:
@@ -76,7 +77,7 @@ def load_layout(source: LayoutSource, variant: str = "") -> Layout:
     if isinstance(text := getattr(source, "text", None), str) and text:
         return parse_layout(text, variant)
     if isinstance(source, Mapping):
-        return _chosen(as_mapping(source, "layout"), variant)
+        return _chosen(Marked(as_mapping(source, "layout")), variant)
     if not isinstance(source, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"load_layout: source is {of_kind(source)}; give the name of a layout, a file "
@@ -87,7 +88,7 @@ def load_layout(source: LayoutSource, variant: str = "") -> Layout:
     try:
         return _chosen(_read(source), variant)
     except SpecificationError as error:
-        if str(source) in ("", *LAYOUTS) or str(error).startswith(f"{source}: "):
+        if str(source) in ("", *LAYOUTS) or str(error).startswith(f"{source}:"):
             raise
         raise SpecificationError(f"{source}: {error}") from None
 
@@ -124,7 +125,7 @@ def is_file(name: str | Path) -> bool:
     return isinstance(name, Path) or name.lower().endswith((".yaml", ".yml"))
 
 
-def _read(name: str | Path) -> Mapping[str, Any]:
+def _read(name: str | Path) -> Marked:
     if is_file(name):
         try:
             return _parse(read_text(Path(name)), str(name))
@@ -152,7 +153,7 @@ def _text_of_plugin(name: str) -> str:
         raise SpecificationError(str(error)) from error
 
 
-def _of_plugin(name: str) -> Mapping[str, Any]:
+def _of_plugin(name: str) -> Marked:
     """What the text of another package's layout says.
 
     Raises:
@@ -161,27 +162,29 @@ def _of_plugin(name: str) -> Mapping[str, Any]:
     if not is_plugin(name):
         valid = ", ".join((*LAYOUTS, *plugins.names("layout")))
         raise SpecificationError(f"layout {name!r} is unknown; valid: {valid}, or a file NAME.yaml")
-    data = _parse(_text_of_plugin(name), name)
-    if data.get("name") != name:
+    marked = _parse(_text_of_plugin(name), name)
+    if (own := marked.data.get("name")) != name:
         raise SpecificationError(
-            f"the plugin of the layout {name!r} calls itself {data.get('name')!r} in its text; "
-            "both have to be the same name"
+            f"the plugin of the layout {name!r} calls itself {own!r} in its text; both have to be "
+            "the same name"
         )
-    return data
+    return marked
 
 
 @cache
-def _shipped_text(name: str) -> Mapping[str, Any]:
+def _shipped_text(name: str) -> Marked:
     """What the text of a shipped layout says; read once for all of its variants."""
     return _parse(text_of(name), name)
 
 
-def _parse(text: str, name: str) -> Mapping[str, Any]:
+def _parse(text: str, name: str) -> Marked:
     """What YAML text says."""
     try:
-        return as_mapping(load_yaml(text, name).data, name)
+        marked = load_yaml(text, name)
     except YamlError as error:
         raise SpecificationError(str(error)) from None
+    as_mapping(marked.data, name)
+    return marked
 
 
 def _default_of(definition: Mapping[str, Any]) -> str:
@@ -196,26 +199,28 @@ def _ordered_variants(definition: Mapping[str, Any]) -> tuple[str, ...]:
     return (default, *(variant for variant in known if variant != default))
 
 
-def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:
+def _chosen(marked: Marked, variant: str) -> Layout:
     """Make the layout of one variant."""
-    data = dict(definition)
+    data = dict(marked.data)
     variant = variant or _default_of(data)
     choices = as_names(data.pop(_CHOICES, None) or [], _CHOICES)
     data.pop(_DEFAULT, None)
     changes = as_mapping(data.pop("variants", None) or {}, "variants")
 
-    def made(variant: str) -> Mapping[str, Any]:
-        if variant == str(data.get("variant", "")):
-            return data
-        return _merge_changes(data, as_mapping(changes[variant], variant)) | {"variant": variant}
+    def variant_of(name: str) -> Marked:
+        if name == str(data.get("variant", "")):
+            return replace(marked, data=data)
+        changed = _merge_changes(data, as_mapping(changes[name], name)) | {"variant": name}
+        own = {path[2:]: n for path, n in marked.lines.items() if path[:2] == ("variants", name)}
+        return Marked(changed, marked.file, marked.lines | own)
 
     valid = {str(data.get("variant", "")): None, **changes}
     check_choices({variant: None}, valid, "variant")
     check_choices(dict.fromkeys(choices), valid, f"{_CHOICES}: variant")
     return from_dict(
-        made(variant),
-        tuple(filter(None, _ordered_variants(definition))),
-        tuple(from_dict(made(choice)) for choice in choices),
+        variant_of(variant),
+        tuple(filter(None, _ordered_variants(marked.data))),
+        tuple(from_dict(variant_of(choice)) for choice in choices),
     )
 
 

@@ -7,9 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple, cast
+from typing import Annotated, Any, Final, NamedTuple
 
-from animalcat.layouts.model.codec import SpecificationError, as_mapping, check_choices
+from pydantic import AllowInfNan, BaseModel, Field, field_validator
+
+from animalcat.layouts.model.codec import STRICT
 
 EASINESS: Final = "easiness"
 SHARPNESS: Final = "sharpness"
@@ -32,9 +34,9 @@ class InstanceCalibration(NamedTuple):
             demands say.
     """
 
-    easiness: float
+    easiness: Annotated[float, Field(ge=-MOST, le=MOST)]
     features: str
-    sharpness: float = 1.0
+    sharpness: Annotated[float, Field(ge=1.0 / SHARPEST, le=SHARPEST)] = 1.0
 
     def value(self, feature: str) -> float:
         """The value of a feature of `TAUGHT`: the easiness or the sharpness."""
@@ -112,81 +114,42 @@ class Calibration:
         }
 
 
-def calibration_from_dict(data: object) -> Calibration:
-    """Make a calibration from plain data.
+class CalibrationText(BaseModel):
+    """A calibration as its text has it."""
 
-    Raises:
-        SpecificationError: The data is wrong; the message says where.
-    """
-    top = as_mapping(data, "calibration")
-    keys = ("name", "base", "agents", "episodes", "outcomes", "versions", "fit", "instances")
-    check_choices(top, dict.fromkeys((*keys, "determinism")), "calibration: key")
-    if missing := [key for key in ("name", "base", "agents", "instances") if key not in top]:
-        raise SpecificationError(f"calibration: {missing[0]} missing")
-    base = tuple(map(str, _listed(top["base"], "calibration: base")))
-    if len(base) != 3:
-        raise SpecificationError("calibration: base: expected name, variant and digest")
-    rows = as_mapping(top["instances"], "calibration: instances")
-    return Calibration(
-        name=str(top["name"]),
-        base=(base[0], base[1], base[2]),
-        agents=tuple(map(str, _listed(top["agents"], "calibration: agents"))),
-        episodes=int(_number(top.get("episodes", 0), "calibration: episodes")),
-        outcomes=str(top.get("outcomes", "")),
-        instances=tuple((name, _ease(row, name)) for name, row in rows.items()),
-        determinism=_shares(top["determinism"]) if top.get("determinism") else None,
-        versions=tuple(
-            (k, str(v)) for k, v in as_mapping(top.get("versions") or {}, "versions").items()
-        ),
-        fit=tuple(
-            (k, _number(v, f"calibration: fit: {k}"))
-            for k, v in as_mapping(top.get("fit") or {}, "fit").items()
-        ),
-    )
+    model_config = STRICT
+
+    name: str
+    base: tuple[str, str, str]
+    agents: tuple[str, ...]
+    episodes: int = 0
+    outcomes: str = ""
+    versions: dict[str, str] = {}
+    fit: dict[str, Annotated[float, AllowInfNan()]] = {}
+    instances: dict[str, InstanceCalibration]
+    determinism: tuple[float, float] | None = None
+
+    @field_validator("determinism")
+    @classmethod
+    def _check(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
+        random, fixed = value or (0.0, 0.0)
+        if not (random >= 0.0 <= fixed and random + fixed <= 1.0 + 1e-9):
+            raise ValueError(
+                f"{random:g} and {fixed:g} are no shares of a whole; give those of agents that act "
+                "at random and deterministically"
+            )
+        return value
+
+    @property
+    def calibration(self) -> Calibration:
+        """What it says, as a value."""
+        fields: dict[str, Any] = dict(self)
+        for name in ("versions", "fit", "instances"):
+            fields[name] = tuple(fields[name].items())
+        return Calibration(**fields)
 
 
 def features_digest(features: Sequence[float]) -> str:
     """Digest of an instance's features, to four digits; a missing feature counts as such."""
     text = " ".join("-" if math.isnan(value) else f"{value + 0.0:.4g}" for value in features)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def _shares(value: object) -> tuple[float, float]:
-    where = "calibration: determinism"
-    entries = _listed(value, where)
-    if len(entries) != 2:
-        raise SpecificationError(f"{where}: expected the shares of random and deterministic agents")
-    random, fixed = (_number(entry, where) for entry in entries)
-    if not (random >= 0.0 <= fixed and random + fixed <= 1.0 + 1e-9):
-        raise SpecificationError(f"{where}: {random:g} and {fixed:g} are no shares of a whole")
-    return random, fixed
-
-
-def _ease(row: object, name: str) -> InstanceCalibration:
-    where = f"calibration: instance {name}"
-    entries = _listed(row, where)
-    if len(entries) not in (2, 3):
-        raise SpecificationError(
-            f"{where}: expected its easiness, the digest of its features and its sharpness"
-        )
-    easiness = _number(entries[0], where)
-    if not abs(easiness) <= MOST:
-        raise SpecificationError(f"{where}: an easiness of {easiness:g} is beyond {MOST:g} logits")
-    sharpness = _number(entries[2], where) if len(entries) == 3 else 1.0
-    if not 1.0 / SHARPEST <= sharpness <= SHARPEST:
-        raise SpecificationError(
-            f"{where}: a sharpness of {sharpness:g} is not from {1.0 / SHARPEST:g} to {SHARPEST:g}"
-        )
-    return InstanceCalibration(easiness, str(entries[1]), sharpness)
-
-
-def _listed(value: object, where: str) -> list[object]:
-    if not isinstance(value, list | tuple):
-        raise SpecificationError(f"{where}: expected a list, not {value!r}")
-    return list(cast("Sequence[object]", value))
-
-
-def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SpecificationError(f"{where}: expected a number, not {value!r}")
-    return float(value)

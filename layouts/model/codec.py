@@ -1,15 +1,16 @@
-"""Converts frozen dataclasses to and from plain dicts, with errors that name place and choices."""
+"""Converts frozen dataclasses of layouts to plain dicts, and says how they are read from text."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, fields
-from functools import cache
-from types import NoneType, UnionType
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, fields
+from typing import Any, Final, cast
 
-T = TypeVar("T")
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
+from pydantic_core import CoreSchema, core_schema
+
+STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+"""Text is no number, true is none either, and what is not known is refused."""
 
 
 class SpecificationError(ValueError):
@@ -31,41 +32,25 @@ def encode_model(value: Any, without: Collection[str] = ()) -> dict[str, Any]:
     return {k: v for k, v in encode(value).items() if k not in plain and k not in without}
 
 
-def decode(cls: type[T], data: object, where: str) -> T:
-    """Build a dataclass of numbers, strings and tuples of them from a plain dict.
+@dataclass(frozen=True, eq=False)
+class Tagged:
+    """Says of a type that it is read as one of several dataclasses, from `{tag: fields}`."""
 
-    Args:
-        cls: The dataclass.
-        data: Its fields; those with a default may be missing.
-        where: What is being read, for error messages, for example "node visualPerformance".
+    choices: Mapping[str, type[Any]]
 
-    Raises:
-        SpecificationError: A key is unknown or missing, or a value does not fit.
-    """
-    mapping = as_mapping(data, where)
-    hints = _hints(cls)
-    known = {f.name: f for f in fields(cast("Any", cls))}
-    check_choices(mapping, known, f"{where}: key")
-    needed = [
-        name
-        for name, f in known.items()
-        if f.default is MISSING and f.default_factory is MISSING and name not in mapping
-    ]
-    if needed:
-        raise SpecificationError(f"{where}: {', '.join(needed)} missing")
-    values = {
-        name: _convert(hints[name], value, f"{where}.{name}") for name, value in mapping.items()
-    }
-    try:
-        return cls(**values)
-    except ValueError as error:
-        raise SpecificationError(f"{where}: {error}") from None
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """The schema of one optional field for each choice, of which the one given is taken."""
+        options: Any = {tag: (choice | None, None) for tag, choice in self.choices.items()}
+        model = create_model("Tagged", __config__=STRICT, **options)
+        return core_schema.no_info_after_validator_function(self._one, handler(model))
 
-
-@cache
-def _hints(cls: type) -> Mapping[str, Any]:
-    """Types of a dataclass's fields; to find them takes longer than to read its values."""
-    return get_type_hints(cls)
+    def _one(self, model: BaseModel) -> Any:
+        given = [value for _, value in model if value is not None]
+        if len(given) != 1:
+            raise ValueError(f"give exactly one of {', '.join(self.choices)}")
+        return given[0]
 
 
 def as_mapping(data: object, where: str) -> Mapping[str, object]:
@@ -103,32 +88,3 @@ def check_choices(names: Mapping[str, object], valid: Mapping[str, object], what
     for name in names:
         if name not in valid:
             raise SpecificationError(f"{what} {name!r} is unknown; valid: {', '.join(valid)}")
-
-
-def _convert(hint: Any, value: object, where: str) -> object:
-    if get_origin(hint) is tuple:
-        if not isinstance(value, list | tuple):
-            raise SpecificationError(f"{where}: expected a list, not {value!r}")
-        item = get_args(hint)[0]
-        return tuple(_convert(item, v, where) for v in cast("list[object]", value))
-    parts = get_args(hint)
-    if get_origin(hint) is UnionType:  # a number, or text, or nothing, in this order
-        if value is None and NoneType in parts:
-            return None
-        number = isinstance(value, int | float)
-        return _convert(float if number or str not in parts else str, value, where)
-    if hint is float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SpecificationError(f"{where}: expected a number, not {value!r}")
-        try:
-            parsed = float(value)
-        except OverflowError:  # a whole number, too long for a float and to be shown
-            parsed = math.inf
-        if not math.isfinite(parsed):
-            raise SpecificationError(f"{where}: {parsed} is not finite")
-        return parsed
-    if parts and value not in parts:
-        raise SpecificationError(f"{where}: {value!r} is not one of {', '.join(parts)}")
-    if not isinstance(value, str):
-        raise SpecificationError(f"{where}: expected text, not {value!r} (quote it)")
-    return value

@@ -6,14 +6,15 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.model.codec import Tagged
 from animalcat.layouts.model.expressions import ONE
-from animalcat.layouts.model.links import Link
-from animalcat.layouts.model.priors import Prior, ScaledBeta
+from animalcat.layouts.model.links import LINKS, Link
+from animalcat.layouts.model.priors import PRIORS, Prior, ScaledBeta
 
 Kind: TypeAlias = Literal["capability", "bias", "robustness"]
 
@@ -77,7 +78,7 @@ class Latent:
     name: str
     kind: Kind
     unit: str
-    prior: Prior
+    prior: Annotated[Prior, Tagged(PRIORS)]
     about: str = ""
     noiseless: float = 0.0
     reads: str = ""
@@ -99,7 +100,7 @@ class Derived:
 
     name: str
     unit: str
-    link: Link
+    link: Annotated[Link, Tagged(LINKS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ class OutcomeNode:
     name: str
     kind: OutcomeKind
     source: OutcomeSource
-    likelihood: Likelihood
+    likelihood: Annotated[Likelihood, Tagged(LIKELIHOODS)]
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

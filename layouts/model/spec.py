@@ -9,24 +9,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, Self, cast
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel, model_validator
 
 from animalcat.layouts.model.calibration import (
     EASINESS,
     TAUGHT,
     Calibration,
+    CalibrationText,
     InstanceCalibration,
-    calibration_from_dict,
 )
 from animalcat.layouts.model.codec import (
+    STRICT,
     SpecificationError,
-    as_mapping,
+    Tagged,
     as_names,
-    check_choices,
-    decode,
     encode,
     encode_model,
 )
@@ -45,15 +45,14 @@ from animalcat.layouts.model.nodes import (
     Kind,
     Latent,
     Likelihood,
-    OutcomeKind,
     OutcomeNode,
-    OutcomeSource,
     default_source,
     out_of_range,
 )
 from animalcat.layouts.model.priors import PRIORS, Prior
 from animalcat.layouts.model.tables import guess
 from animalcat.layouts.model.validation import check_graph, ordered
+from animalcat.text.marked_yaml import Marked, YamlError, validate
 
 __all__ = [
     "Bernoulli",
@@ -186,7 +185,9 @@ class Layout:
                     f"with_prior: prior is {prior!r}, and no prior; give one as ScaledBeta(0, 10) "
                     'of animalcat.layouts, or {"scaled_beta": {"low": 0, "high": 10}}'
                 )
-            prior = _decode_tagged(PRIORS, prior, f"prior of {node}")
+            data = to_dict(self)
+            data["latents"][node]["prior"] = prior
+            prior = from_dict(data).latents[self.latent_names.index(node)].prior
         latents = [replace(own, prior=prior) if own.name == node else own for own in self.latents]
         own = self.name if self.name.endswith(OWN) else f"{self.name}{OWN}"
         return replace(self, name=name or own, latents=tuple(latents), variants=(), choices=())
@@ -604,130 +605,105 @@ def _brief(data: Any) -> Any:
     return int(data) if isinstance(data, float) and data.is_integer() else data
 
 
+class _LayoutText(BaseModel):
+    """A layout as its text has it, once names stand in what they name."""
+
+    model_config = STRICT
+
+    name: str
+    variant: str = ""
+    source: str = ""
+    about: str = ""
+    prior_from: str = ""
+    features: dict[str, Feature]
+    latents: dict[str, Latent]
+    derived: dict[str, Derived]
+    outcome: Annotated[Likelihood, Tagged(LIKELIHOODS)] | None = None
+    outcomes: dict[str, OutcomeNode] | None = None
+    excludes: dict[str, Exclusion] | None = None
+    cues: dict[str, Cue] | None = None
+    measures: list[str] | None = None
+    calibration: CalibrationText | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.outcome is None) == (self.outcomes is None):
+            raise ValueError("outcomes missing; give either outcomes or one outcome")
+        return self
+
+
+_NAMES: Final = {"excludes": "feature"} | dict.fromkeys(
+    ("features", "latents", "derived", "outcomes", "cues"), "name"
+)
+"""Part of the text -> the field of what stands in it that its key is."""
+
+
 def from_dict(
     data: object, variants: tuple[str, ...] = (), choices: tuple[Layout, ...] = ()
 ) -> Layout:
     """Make a layout from plain data.
 
     Args:
-        data: The data.
+        data: The data, or a text's with lines.
         variants: Names of the variants of the text that it is from.
         choices: Those of them that are for measuring.
 
     Raises:
         SpecificationError: The data is wrong; the message says where and lists the choices.
     """
-    top = as_mapping(data, "layout")
-    needed = ("name", "features", "latents", "derived")
-    observed = ("outcomes", "outcome")
-    check_choices(
-        top,
-        dict.fromkeys((*needed, *observed, *_OPTIONAL)),
-        "layout: key",
-    )
-    for key in needed:
-        if key not in top:
-            raise SpecificationError(f"layout: {key} missing")
-    if sum(key in top for key in observed) != 1:
-        raise SpecificationError("layout: outcomes missing; give either outcomes or one outcome")
+    marked = data if isinstance(data, Marked) else Marked(data)
+    try:
+        text = validate(_LayoutText, replace(marked, data=_named(marked.data)))
+    except YamlError as error:
+        raise SpecificationError(str(error)) from None
+    observed = (OutcomeNode.of(text.outcome),) if text.outcome else (text.outcomes or {}).values()
     return Layout(
-        name=str(top["name"]),
-        variant=str(top.get("variant", "")),
-        source=str(top.get("source", "")),
-        about=str(top.get("about", "")),
-        prior_from=str(top.get("prior_from", "")),
-        features=tuple(
-            decode(Feature, {"name": name, **as_mapping(value, f"feature {name}")}, name)
-            for name, value in as_mapping(top["features"], "features").items()
-        ),
-        latents=tuple(
-            _latent(name, as_mapping(value, f"latent {name}"))
-            for name, value in as_mapping(top["latents"], "latents").items()
-        ),
-        derived=tuple(
-            _derived_node(name, as_mapping(value, f"node {name}"))
-            for name, value in as_mapping(top["derived"], "derived").items()
-        ),
-        outcomes=_outcomes(top),
-        excludes=tuple(
-            decode(Exclusion, {"feature": name, **as_mapping(value, where)}, where)
-            for name, value in as_mapping(top.get("excludes") or {}, "excludes").items()
-            for where in [f"excludes {name}"]
-        ),
-        cues=tuple(
-            decode(Cue, {"name": name, **as_mapping(value, where)}, where)
-            for name, value in as_mapping(top.get("cues") or {}, "cues").items()
-            for where in [f"cue {name!r}"]
-        ),
-        calibration=calibration_from_dict(top["calibration"]) if top.get("calibration") else None,
-        measures=as_names(top.get("measures") or [], "measures"),
+        name=text.name,
+        variant=text.variant,
+        source=text.source,
+        about=text.about,
+        prior_from=text.prior_from,
+        features=tuple(text.features.values()),
+        latents=tuple(text.latents.values()),
+        derived=tuple(text.derived.values()),
+        outcomes=tuple(observed),
+        excludes=tuple((text.excludes or {}).values()),
+        cues=tuple((text.cues or {}).values()),
+        calibration=text.calibration.calibration if text.calibration else None,
+        measures=as_names(text.measures or [], "measures"),
         variants=variants,
         choices=choices,
     )
 
 
-def _decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) -> Any:
-    """Build one of several dataclasses from `{tag: fields}`.
-
-    Raises:
-        SpecificationError: The tag is unknown, or the fields do not fit.
-    """
-    tagged = as_mapping(data, where)
-    check_choices(tagged, choices, where)
-    if len(tagged) != 1:
-        raise SpecificationError(f"{where}: expected exactly one of {', '.join(choices)}")
-    ((tag, value),) = tagged.items()
-    return decode(choices[tag], value, f"{where} ({tag})")
-
-
-def _latent(name: str, data: Mapping[str, object]) -> Latent:
-    prior = _decode_tagged(PRIORS, data.get("prior", {}), f"prior of {name}")
-    rest = {key: value for key, value in data.items() if key != "prior"}
-    bare = decode(_LatentWords, rest, f"latent {name}")
-    return Latent(name, bare.kind, bare.unit, prior, bare.about, bare.noiseless, bare.reads)
-
-
-def _derived_node(name: str, data: Mapping[str, object]) -> Derived:
-    check_choices(data, dict.fromkeys(("unit", "link")), f"node {name}: key")
-    link = _decode_tagged(LINKS, data.get("link", {}), f"link of {name}")
-    return Derived(name, str(data.get("unit", ONE)), link)
+def _named(data: Any) -> Any:
+    """A layout's text in which everything has its name, and outcomes have their likelihood."""
+    if not isinstance(data, Mapping):
+        return data
+    top = dict(cast("Mapping[str, Any]", data))
+    for part, name in _NAMES.items():
+        usual = {"unit": ONE} if part == "derived" else {}
+        if isinstance(entries := top.get(part), Mapping):
+            top[part] = {
+                key: {name: key, **usual, **entry} if isinstance(entry, Mapping) else entry
+                for key, entry in cast("Mapping[str, Any]", entries).items()
+            }
+    if isinstance(outcomes := top.get("outcomes"), Mapping):
+        top["outcomes"] = {
+            key: _with_likelihood(cast("Any", entry)) if isinstance(entry, Mapping) else entry
+            for key, entry in cast("Mapping[str, Any]", outcomes).items()
+        }
+    return top
 
 
-def _outcomes(top: Mapping[str, object]) -> tuple[OutcomeNode, ...]:
-    if "outcome" in top:
-        return (OutcomeNode.of(_decode_tagged(LIKELIHOODS, top["outcome"], "outcome")),)
-    return tuple(
-        _outcome(name, as_mapping(value, f"outcome {name}"))
-        for name, value in as_mapping(top["outcomes"], "outcomes").items()
-    )
-
-
-def _outcome(name: str, data: Mapping[str, object]) -> OutcomeNode:
-    where = f"outcome {name}"
-    words = {key: data[key] for key in ("kind", "source") if key in data}
-    bare = decode(_OutcomeWords, words, where)
-    rest = {key: value for key, value in data.items() if key not in words}
-    likelihood = decode(KINDS[bare.kind], rest, f"{where} ({bare.kind})")
-    source = cast("OutcomeSource", bare.source or default_source(bare.kind))
-    try:
-        return OutcomeNode(name, bare.kind, source, likelihood)
-    except ValueError as error:
-        raise SpecificationError(f"{where}: {error}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class _OutcomeWords:
-    kind: OutcomeKind
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _LatentWords:
-    kind: Kind
-    unit: str
-    about: str = ""
-    noiseless: float = 0.0
-    reads: str = ""
+def _with_likelihood(entry: Mapping[str, Any]) -> dict[str, Any]:
+    kind: Any = str(entry.get("kind"))
+    head = {key: entry[key] for key in ("name", "kind", "source") if key in entry}
+    if kind not in KINDS:  # that alone is wrong, whatever else stands there
+        return {"source": "success", **head, "likelihood": {"bernoulli": {"probability": ""}}}
+    own = {key: value for key, value in entry.items() if key not in head}
+    likelihood = {_LIKELIHOOD_TAGS[KINDS[kind]]: own}
+    return {"source": default_source(kind), **head, "likelihood": likelihood}
 
 
 def _outcome_model(outcome: OutcomeNode) -> dict[str, Any]:
@@ -746,9 +722,6 @@ def _tag(
     return {tags[type(value)]: encoded(value)}
 
 
-_OPTIONAL: Final = (
-    *("variant", "source", "about", "prior_from", "excludes", "cues", "calibration", "measures"),
-)
 _PRIOR_TAGS: Final = {cls: name for name, cls in PRIORS.items()}
 _LINK_TAGS: Final = {cls: name for name, cls in LINKS.items()}
 _LIKELIHOOD_TAGS: Final = {cls: name for name, cls in LIKELIHOODS.items()}
