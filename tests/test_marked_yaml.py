@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,16 @@ BOMB = "a: &a {x: 1, y: 2}\n" + "".join(
     f"{new}: &{new} {{<<: [{', '.join([f'*{old}'] * 10)}]}}\n"
     for old, new in zip("abcdefgh", "bcdefghi", strict=True)
 )
+
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_nothing_that_is_installed_reads_yaml_by_itself() -> None:
+    read = re.compile(r"\byaml\.(safe_|full_|unsafe_)?(load|parse|compose|scan)")
+    folders = ("animalcat", "arena_configs", "doors", "envs", "layouts", "service")
+    modules = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    assert [p.name for p in modules if read.search(p.read_text())] == ["marked_yaml.py"]
 
 
 class Part(BaseModel):

@@ -301,7 +301,7 @@ def _plain(node: Node, path: KeyPath, marked: Marked) -> Any:
     if isinstance(node.value, str):
         return _scalar(node, node.value, path, marked)
     if node.tag not in ("", "!", _CORE + "map", _CORE + "seq"):
-        raise _unread(node, path, marked)
+        raise _tag_error(node, path, marked)
     if node.mapping:
         pairs = _pairs(node, path, marked)
         marked.lines.update({(*path, key): line for key, (line, _) in pairs.items()})
@@ -317,10 +317,10 @@ def _pairs(node: Node, path: KeyPath, marked: Marked) -> dict[str, tuple[int, No
     merged: dict[str, tuple[int, Node]] = {}
     for key, value in cast("list[tuple[Node, Node]]", node.value):
         if not isinstance(key.value, str):
-            raise YamlError(marked.file, key.line, "bad-key", "a key is one text", dotted(path))
+            raise YamlError(marked.file, key.line, "bad-key", "a key is one text", path_text(path))
         if key.value in own:
             message = f"given already in line {own[key.value][0]}; leave one of them out"
-            where = dotted((*path, key.value))
+            where = path_text((*path, key.value))
             raise YamlError(marked.file, key.line, "duplicate-key", message, where)
         own[key.value] = key.line, value
     if (written := own.get("<<")) is not None:
@@ -330,7 +330,7 @@ def _pairs(node: Node, path: KeyPath, marked: Marked) -> dict[str, tuple[int, No
         for one in reversed(cast("list[Node]", value.value) if several else [value]):
             if not one.mapping:
                 message = "merge keys and values, or a list of such"
-                raise YamlError(marked.file, line, "bad-merge", message, dotted((*path, "<<")))
+                raise YamlError(marked.file, line, "bad-merge", message, path_text((*path, "<<")))
             merged |= _pairs(one, path, marked)
     return merged | own
 
@@ -340,22 +340,22 @@ def _scalar(node: Node, text: str, path: KeyPath, marked: Marked) -> Any:
     if not tag and node.plain:
         tag = str(_SCALARS.resolve(yaml.ScalarNode, text, (True, False)))
     elif tag not in ("", "!", _CORE + "str", *_READ):
-        raise _unread(node, path, marked)
+        raise _tag_error(node, path, marked)
     if tag not in _READ:
         return text
     try:
         return _SCALARS.yaml_constructors[tag](_SCALARS, yaml.ScalarNode(tag, text))
     except (ValueError, KeyError, IndexError):
         message = f"`{text[:40]}` is no {tag.removeprefix(_CORE)} that can be read"
-        raise YamlError(marked.file, node.line, "bad-scalar", message, dotted(path)) from None
+        raise YamlError(marked.file, node.line, "bad-scalar", message, path_text(path)) from None
 
 
-def _unread(node: Node, path: KeyPath, marked: Marked) -> YamlError:
+def _tag_error(node: Node, path: KeyPath, marked: Marked) -> YamlError:
     message = f"unexpected tag {node.tag[:60]}; leave it out"
-    return YamlError(marked.file, node.line, "wrong-tag", message, dotted(path))
+    return YamlError(marked.file, node.line, "wrong-tag", message, path_text(path))
 
 
-def dotted(path: Sequence[str | int]) -> str:
+def path_text(path: Sequence[str | int]) -> str:
     """A path as text, such as `entries[2].count`."""
     text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
     return text.removeprefix(".")
@@ -392,7 +392,7 @@ def sentences(
     for wrong in error.errors():
         path = _path(wrong, lines) if lines else wrong["loc"]
         line = next((lines[path[:k]] for k in range(len(path), -1, -1) if path[:k] in lines), None)
-        where = dotted(path) or "the whole file"
+        where = path_text(path) or "the whole file"
         found.append((line, f"{where}: {_problem(wrong, model)}"))
     found.sort(key=lambda one: one[0] or 0)
     first = found[0][0]
@@ -415,7 +415,7 @@ def _problem(wrong: ErrorDetails, model: Any) -> str:
             return "it is missing; say it"
         case "extra_forbidden" | "unexpected_keyword_argument":
             schema = TypeAdapter(model).json_schema()
-            known = _known(schema, wrong["loc"][:-1], schema.get("$defs", {}))
+            known = _keys_at(schema, wrong["loc"][:-1], schema.get("$defs", {}))
             return f"there is no such key.{hint(str(wrong['loc'][-1]), known)}"
         case "model_type" | "dict_type" | "dataclass_type":
             return f"give keys and values, not {shown}"
@@ -427,7 +427,7 @@ def _problem(wrong: ErrorDetails, model: Any) -> str:
             return f"{wrong['msg']}, not {shown}"
 
 
-def _known(part: dict[str, Any], place: KeyPath, parts: dict[str, Any]) -> list[str]:
+def _keys_at(part: dict[str, Any], place: KeyPath, parts: dict[str, Any]) -> list[str]:
     """The keys that a part of a JSON Schema knows at a place, which may name types as well."""
     part = parts.get(part.get("$ref", "").rpartition("/")[2], part)
     fields = part.get("properties", {})
@@ -437,4 +437,4 @@ def _known(part: dict[str, Any], place: KeyPath, parts: dict[str, Any]) -> list[
     if place:
         below = (fields.get(place[0]), part.get("items"), part.get("additionalProperties"))
         inner += [(one, place[1:]) for one in (*below, part) if isinstance(one, dict)]
-    return next(filter(None, (_known(*one, parts) for one in inner)), list[str]())
+    return next(filter(None, (_keys_at(*one, parts) for one in inner)), list[str]())

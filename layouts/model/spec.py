@@ -653,7 +653,7 @@ def from_dict(
     """
     marked = data if isinstance(data, Marked) else Marked(data)
     try:
-        text = validate(_LayoutText, replace(marked, data=_named(marked.data)))
+        text = validate(_LayoutText, replace(marked, data=_add_names(marked.data)))
     except YamlError as error:
         raise SpecificationError(str(error)) from None
     observed = (OutcomeNode.of(text.outcome),) if text.outcome else (text.outcomes or {}).values()
@@ -676,7 +676,7 @@ def from_dict(
     )
 
 
-def _named(data: Any) -> Any:
+def _add_names(data: Any) -> Any:
     """A layout's text in which everything has its name, and outcomes have their likelihood."""
     if not isinstance(data, Mapping):
         return data

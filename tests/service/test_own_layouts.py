@@ -55,6 +55,13 @@ async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
     assert layout_of(spec, store).name == "aaio"
 
 
+MERGES = "a: &a {x: 1, y: 2}\n" + "".join(
+    f"{new}: &{new} {{<<: [{', '.join([f'*{old}'] * 10)}]}}\n"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+"""Unfolded it would stop a server for hours."""
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -67,6 +74,7 @@ async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
             "a: &a [" + "1, " * 200 + "]\nb: &b [" + "*a, " * 200 + "]\nc: [" + "*b, " * 200 + "]",
             r"layout:3: its aliases \(\*b\) repeat more than 50000 values",
         ),
+        (MERGES, r"layout:5: its aliases \(\*d\) repeat more than 50000 values"),
         ("[" * 3000 + "]" * 3000, "layout:1: nested deeper than 32 levels"),
         ("#" * (1 << 20) + "\n" + REACHING, "at most 1048576 bytes"),
     ],
