@@ -125,6 +125,23 @@ class Gate:
             return await self._provider.caller(text)
         return self.identify(shown, open_to_machine=open_to_machine)
 
+    async def recognise_agent(self, shown: str | None) -> Caller:
+        """Return who shows a ticket: nothing else counts where agents come that were started here.
+
+        Raises:
+            ServiceError: What is shown is no good ticket, whatever else it may be.
+        """
+        if not shown:
+            raise ServiceError(Code.NO_TOKEN, _NO_TOKEN)
+        caller = self.tickets.caller(shown.removeprefix(_BEARER).strip())
+        if caller is None or caller.role is not Role.AGENT:
+            raise ServiceError(
+                Code.BAD_TOKEN,
+                "here agents play, and a good ticket for a session is all that "
+                "counts; a person calls at the address of the server",
+            )
+        return caller
+
     def identify(self, shown: str | None, *, open_to_machine: bool) -> Caller:
         """Return who calls.
 
@@ -442,17 +459,19 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
     It stands behind `ErrorInterceptor`, which turns the errors that it raises into statuses.
     """
 
-    def __init__(self, gate: Gate, known: Known, *, open_to_machine: bool) -> None:
+    def __init__(
+        self, gate: Gate, known: Known, recognise: Callable[[str | None], Awaitable[Caller]]
+    ) -> None:
         """Guard one address of the server.
 
         Args:
             gate: Decides.
             known: Is told whose a connection is.
-            open_to_machine: Whether callers who show nothing are admitted as of this machine.
+            recognise: Returns who calls there, by what the caller shows.
         """
         self._gate = gate
         self._known = known
-        self._open = open_to_machine
+        self._recognise = recognise
 
     async def intercept_service(
         self,
@@ -474,7 +493,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             if rule.public and not shown:
                 return handler
             text = shown.decode() if isinstance(shown, bytes) else shown
-            caller = await gate.recognise(text, open_to_machine=self._open)
+            caller = await self._recognise(text)
             rule = gate.admit(method, caller)
         except ServiceError as error:
             return _refusing(handler, kind, error, caller, rule)

@@ -112,7 +112,7 @@ class Listeners:
 
     Attributes:
         ports: The ports of this process that are guarded.
-        door: Path of the socket for agents that were started here; empty for none.
+        doors: Paths of the sockets for agents that were started here, and for commands.
     """
 
     def __init__(self, budget: Budget, refusals: Refusals) -> None:
@@ -123,7 +123,7 @@ class Listeners:
             refusals: Counts those that are ended.
         """
         self.ports = set[int]()
-        self.door = ""
+        self.doors = set[str]()
         self._budget = budget
         self._refusals = refusals
         self._known: dict[Address, _Connection] = {}
@@ -263,7 +263,7 @@ class Listeners:
         for opened in _sockets(socket.AF_INET, socket.AF_INET6, socket.AF_UNIX):
             with suppress(OSError):  # it listens, or is gone
                 if opened.family == socket.AF_UNIX:
-                    if opened.getsockname() == self.door != "" and opened.getpeername() is not None:
+                    if opened.getsockname() in self.doors and opened.getpeername() is not None:
                         yield ("", os.fstat(opened.fileno()).st_ino), opened
                 elif opened.getsockname()[1] in self.ports:
                     host, port = opened.getpeername()[:2]

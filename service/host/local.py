@@ -1,4 +1,4 @@
-"""The address at which agents of this machine play that have no network: a unix socket."""
+"""A unix socket at which agents of this machine play that have no network, or commands call."""
 
 from __future__ import annotations
 

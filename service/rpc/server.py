@@ -350,23 +350,30 @@ async def create_server(
         doors: list[grpc.aio.Server] = []
         stack, opened = ExitStack(), AsyncExitStack()
         local = LocalAddress()
+        # Where the port asks for a token or TLS, commands on the directory come in by another.
+        own = None if settings.open_to_machine else LocalAddress()
         try:
             stack.enter_context(traced(settings.traces))
             note_refusal = partial(_refused, refusals, listeners, inside.gate)
 
-            def make_door(connections: int, *, open_to_machine: bool) -> grpc.aio.Server:
+            def make_door(
+                connections: int, recognise: Callable[[str | None], Awaitable[Caller]]
+            ) -> grpc.aio.Server:
                 guards = [
                     *([CallCounter(metrics)] if metrics else []),
                     ErrorInterceptor(note_refusal),
-                    AccessInterceptor(inside.gate, listeners, open_to_machine=open_to_machine),
+                    AccessInterceptor(inside.gate, listeners, recognise),
                     limiting,
                 ]
                 return _empty_server(settings, guards, connections)
 
-            server = make_door(budget.connections, open_to_machine=settings.open_to_machine)
-            local_door = make_door(budget.local, open_to_machine=False)
-            doors += [server, local_door]
+            recognise = partial(inside.gate.recognise, open_to_machine=settings.open_to_machine)
+            server = make_door(budget.connections, recognise)
+            doors += [server, make_door(budget.local, inside.gate.recognise_agent)]
             doors[1].add_insecure_port(local.address)
+            if own is not None:
+                doors.append(make_door(budget.local, recognise))
+                doors[2].add_insecure_port(own.address)
             checks = Health(("", LIVENESS, READINESS, *SERVICES), listeners)
             standing.readiness.told = partial(_tell_health, checks)
             servicers = await servicers_of(inside, local)
@@ -374,7 +381,9 @@ async def create_server(
                 _add_services(door, servicers, checks)
             address = _bind(server, settings, certificates.credentials())
             listeners.ports.add(int(address.rpartition(":")[2]))
-            listeners.door = local.address.removeprefix("unix:")
+            listeners.doors.add(local.address.removeprefix("unix:"))
+            if own is not None:
+                listeners.doors.add(own.address.removeprefix("unix:"))
             tasks.append(asyncio.create_task(listeners.watch()))
             tasks.append(asyncio.create_task(standing.readiness.watch()))
             tasks.append(asyncio.create_task(standing.warn()))
@@ -403,7 +412,7 @@ async def create_server(
                 )
                 listeners.ports.add(offered)
                 log.info("measurements are offered at port %d", offered)
-            lock.publish(address, "" if settings.open_to_machine else local.address, web)
+            lock.publish(address, "" if own is None else own.address, web)
             tasks.append(asyncio.create_task(_keep_locks(inside)))
             log.info("serving %s at %s", settings.home, address)
 
@@ -424,7 +433,8 @@ async def create_server(
             await opened.aclose()
             await inside.stop()
             await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
-            local.close()
+            for folder in (local, *([own] if own else ())):
+                folder.close()
             await asyncio.to_thread(stack.close)  # the last traces are sent, and measurements end
 
 

@@ -395,7 +395,7 @@ async def test_what_an_agent_is_not_told_is_no_number(
     assert "the token is an agent's" in done.stderr
 
 
-async def test_a_ticket_is_for_one_session(callers: Callers) -> None:
+async def test_a_ticket_is_for_one_session_and_its_door_for_tickets(callers: Callers) -> None:
     mine, twin = await callers.operator.create(2), await callers.operator.create(2)
     stub = callers.operator.channel.unary_unary(
         "/animalcat.v1.Access/GetTicket",
@@ -415,6 +415,16 @@ async def test_a_ticket_is_for_one_session(callers: Callers) -> None:
     async with grpc.aio.insecure_channel(answer.local_address) as bare:
         local = Service(callers.operator.running, callers.data, bare)
         assert (await refusal(local.get(mine)))[1] == "NO_TOKEN"
+        # Nothing else is taken there, whoever has got hold of it.
+        tokens = Tokens(callers.data)
+        for shown in (
+            Tickets(callers.data).local_pass(),
+            tokens.create(Role.ADMINISTRATOR)[1],
+            tokens.create(Role.AGENT, agent=AGENT)[1],
+        ):
+            held = AuthorisedChannel(bare, (("authorization", f"Bearer {shown}"),))
+            local = Service(callers.operator.running, callers.data, held)
+            assert (await refusal(local.get(mine)))[1] == "BAD_TOKEN"
         # Who comes by it plays with the worker by a socket, too.
         third = await callers.operator.create(2)
         ticket = await stub(access_pb2.GetTicketRequest(session=third))
