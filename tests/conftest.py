@@ -54,7 +54,7 @@ DEAR = (
 """Where tests are that take long: begun before the others, they leave no core idle at the end."""
 
 hypothesis.settings.register_profile("deep", max_examples=400, deadline=None)
-hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("same")
 
 

@@ -92,17 +92,6 @@ def test_nothing_that_the_agent_masters_is_blamed() -> None:
     assert not any("most likely" in sentence for sentence in found.sentences)
 
 
-def test_what_the_layout_counts_otherwise_than_the_arena_has_it_is_said() -> None:
-    """Behind the agent 30 m count as 45 m."""
-    behind = explain(bank(), draws(1.0, 1.8), [30, 4, 1, 0], 0.0, instance="behind")
-    first = behind.needs[0]
-    assert first.asks == "45 m of rewardDistance"
-    assert first.counted == "it has 30 m, which the layout counts as 45 m, with rewardBehind 1"
-    assert f"asks for {first.asks} ({first.counted}), and" in behind.sentences[1]
-    plain = explain(bank(), draws(1.0, 1.8), FAR, 0.0, instance="far")
-    assert plain.needs[0].counted == ""
-
-
 def test_json_of_a_learner_follows_the_schema() -> None:
     learner = Learner(bank(), None, StoppingRule(20), seed=1)
     for number, (name, passed) in enumerate((("far", 0.0), ("easy", 1.0), ("both", 0.0))):

@@ -116,17 +116,6 @@ def test_what_is_absent_costs_nothing(written: DemandLayout) -> None:
     assert touched[1, ability]
 
 
-def test_unguessability_is_read_as_adele_has_it() -> None:
-    table = adele()
-    layout = demand_layout(as_csv(table, UG=[75.0] * len(table["AS"]))).layout
-    assert "UG" in layout.feature_names
-    assert "chance" not in layout.feature_names
-    hard = np.full((3, len(layout.features)), 5.0)
-    hard[:, layout.feature_names.index("UG")] = [75.0, 100.0, np.nan]
-    weak = layout.from_standard(np.full((1, len(layout.latents)), -4.0))
-    assert Evaluator(layout).probability(weak, hard)[0] == pytest.approx([0.25, 0, 0], abs=1e-6)
-
-
 def test_where_no_limit_is_found_the_status_says_so_and_the_test_ends() -> None:
     table = {name: adele()[name] for name in ("AS", "QLl")}
     bank = Bank.of(demand_layout(as_csv(table)).layout, _frame(table))

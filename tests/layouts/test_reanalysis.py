@@ -53,16 +53,6 @@ def test_draws_weigh_as_much_as_they_were_unlikely() -> None:
     assert found.brier == pytest.approx(0.25)
 
 
-def test_what_was_set_aside_is_not_left_to_estimate() -> None:
-    """Of three arenas one was set aside, and the others were played."""
-    found = reanalyse([drawn(1.0, left=2), drawn(0.0, left=1)], {"p": 3})
-    success = found.battery.success
-    assert (success.value, success.sd, success.low, success.high) == (0.5, 0.0, 0.5, 0.5)
-    assert found.notes == ()
-    closed = DrawnEpisode("p", 0.0, 0.5, 0.5, Peers(1, 0.5, 0.5, open=False))
-    assert reanalyse([drawn(1.0, left=2), closed], {"p": 3}).battery.success.value is None
-
-
 def test_what_cannot_be_told_is_said() -> None:
     closed = DrawnEpisode("p", 1.0, 0.5, 0.5, Peers(10, 0.5, 0.5, open=False))
     repeat = DrawnEpisode("p", 1.0, 0.5, 0.1, None)

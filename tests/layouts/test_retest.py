@@ -86,24 +86,6 @@ def test_a_weight_is_a_power_of_the_likelihood_before_and_after_moves(aaio: Layo
         assert node.sd == pytest.approx(sd, rel=0.15)
 
 
-def test_weights_survive_saving_invalidating_and_reseeding(aaio: Layout) -> None:
-    made = posterior(aaio, [1.0, 0.5, 0.25, 1.0, 0.75])
-    again = LivePosterior.load(aaio, made.save())
-    assert again.tells == made.tells
-    made.invalidate(2)
-    assert [t.weight for t in made.tells] == [1.0, 0.5, 1.0, 0.75]
-    fresh = LivePosterior(aaio, 4, particles=500)
-    for tell in made.tells:
-        fresh.update(tell.features, tell.outcome, tell.episode, tell.weight)
-    np.testing.assert_array_equal(made.weights, fresh.weights)
-    draws = fresh.particles[:300]
-    whole, part = LivePosterior.load(aaio, again.save()), again
-    whole.reseed(draws, 4)
-    before = whole.weights
-    part.reseed(draws, 5)  # the last outcome, of weight 0.75, is not taken in again
-    assert not np.array_equal(before, part.weights)
-
-
 def test_counted_anew_is_as_if_told_so(aaio: Layout) -> None:
     """Before a move to the last bit of rounding; after one within what moves leave to chance."""
     told, anew = posterior(aaio, [1.0, 0.5, 0.25]), posterior(aaio, [1.0, 1.0, 0.0])

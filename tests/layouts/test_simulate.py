@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.simulate import (
@@ -14,7 +13,6 @@ from animalcat.layouts.simulation.simulate import (
     ImpairedAgent,
     LapsingAgent,
     LayoutAgent,
-    simulate_outcomes,
 )
 from benchmarks.synthetic import (
     CAPABILITIES,
@@ -76,25 +74,6 @@ def test_the_agents_succeed_as_often_as_table_8_says(battery: Instances) -> None
         assert abs(rate * (1 - rate) - printed) < 3 * error + off, agent
         assert set(agent.truth) <= set(CAPABILITIES)
         assert all(0 <= share <= 1 for share in agent.truth.values())
-
-
-def test_a_layout_agent_plays_as_its_layout_says(aaio: Layout, line: Instances) -> None:
-    values = {
-        "navigationAbility": 3.0,
-        "visualAbility": 1.0,
-        "rightLeftBias": 0.0,
-        "noiseLevel": 0.1,
-    }
-    agent = LayoutAgent.of(aaio, {name: values[name] for name in reversed(aaio.latent_names)})
-    theta = [[values[name] for name in aaio.latent_names]]
-    p = agent.probability(line)
-    assert (p == Evaluator(aaio).probability(theta, line.values)[0]).all()
-    played = np.mean(
-        [simulate_outcomes(agent, line, np.random.default_rng(s)) for s in range(400)], axis=0
-    )
-    assert np.abs(played - p).max() < 5 * 0.5 / 20
-    with pytest.raises(ValueError, match="noiseLevel"):
-        LayoutAgent.of(aaio, {"navigationAbility": 1.0})
 
 
 def test_wrappers(aaio: Layout, line: Instances) -> None:

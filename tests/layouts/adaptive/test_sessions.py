@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +16,8 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import build_family
 from animalcat.service.measuring.generation import FamilySource
-from benchmarks import coverage, saving
-from benchmarks.curves import bootstrap, crossing, share
+from benchmarks import saving
 from benchmarks.sessions import (
-    Player,
     Point,
     Task,
     Trajectory,
@@ -68,20 +65,6 @@ def test_a_session_stops_by_its_rule(world: World) -> None:
     player = players(world, 1)[0]
     rule = StoppingRule(max_episodes=7, target_sd=0.01, futility=0.0)
     assert simulate(Task("small", player, Policy(), 1, (40,), rule=rule)).episodes == 7
-
-
-def test_where_a_curve_crosses_a_level() -> None:
-    assert crossing([10, 20, 40], [1.0, 0.5, 0.3], 0.4) == pytest.approx(30.0)
-    assert crossing([10, 20], [1.0, 0.5], 0.1) == float("inf")
-    assert crossing([10, 20], [1.0, 0.5], 2.0) == 10.0
-
-
-def test_intervals_hold_the_value() -> None:
-    mean = bootstrap(4, lambda rows: float(rows.mean()))
-    assert mean.low < mean.value == 1.5 < mean.high
-    none = share([False] * 20)
-    assert none.low == none.value == 0.0
-    assert 0.1 < none.high < 0.2
 
 
 def test_a_policy_that_asks_gets_what_the_source_offers(world: World) -> None:
@@ -138,16 +121,6 @@ def ours_episodes(grid: tuple[int, ...]) -> list[int]:
     return [n for n in grid if n <= 10]
 
 
-def test_who_changes_plays_the_same_in_blocks(world: World) -> None:
-    use({"small": world})
-    able = np.ones(len(world.instances))
-    player = Player("stops", able, 0.0 * able, start=14, episodes=1)
-    task = Task("small", player, None, 1, (10, 30))
-    one, blocks = simulate(task), simulate(replace(task, in_blocks=True))
-    for a, b in zip(one.points, blocks.points, strict=True):
-        assert b.mean == pytest.approx(a.mean, abs=0.03)
-
-
 def test_a_battery_is_taken_as_far_as_the_layout_covers_it(tmp_path: Path) -> None:
     made = saving.built("mine", build_family("navigation", 24, 0, tmp_path), load_layout("aaio"))
     assert len(made.world.instances) + made.left_out == 24
@@ -157,17 +130,3 @@ def test_a_battery_is_taken_as_far_as_the_layout_covers_it(tmp_path: Path) -> No
     full = len(made.world.instances)
     assert simulate(whole).points[-1].episodes == full
     assert simulate(ours).points[-1].episodes <= 0.4 * full
-
-
-def test_ends_are_counted_by_what_they_claim() -> None:
-    ends = Trajectory("green", "variance", 1, (), None, 50, end="precise", settled=True)
-    claims = replace(ends, settled_at=40)
-    warned = replace(claims, end="budget", warned=True)
-    sessions = [[claims] * 23 + [warned], [warned] * 8 + [claims] * 16]
-    found = {row["name"]: row["value"] for row in coverage.end_rows({}, sessions)}
-    assert found["misfit: all is called precise without a warning"] == 0.5
-    assert found["misfit: the same without the check"] == 1.0
-    assert found["false warning, able agents"] == 0.0
-    assert found["false warning, agents of 0 priors"] == pytest.approx(1 / 16)
-    assert found["still precise, agents of 0 priors"] == pytest.approx(15 / 16)
-    assert found["times as many episodes, able agents"] == pytest.approx(1.25)

@@ -10,10 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.bound import information_bounds
 from animalcat.layouts.adaptive.information import GainEstimator
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
@@ -46,12 +44,6 @@ def known(layout: Layout, particles: int = 2000) -> LivePosterior:
     for episode, (row, y) in enumerate((([4.0, 3.0], 2.0), ([6.0, 2.0], 0.0)), 1):
         posterior.update(row, y if len(layout.outcomes) == 1 else (y, NAN), episode)
     return posterior
-
-
-def test_what_is_missing_says_nothing() -> None:
-    one, two = known(ONE), known(TWO)
-    np.testing.assert_array_equal(one.particles, two.particles)
-    np.testing.assert_allclose(one.weights, two.weights, rtol=1e-12)
 
 
 def test_it_is_the_posterior_of_several_outcomes() -> None:
@@ -123,24 +115,6 @@ def test_drops_are_those_of_all_outcomes_together() -> None:
         assert found.drops[i] == pytest.approx(wanted, rel=0.2)
         assert found.total[i] >= max(one.total[i] for one in alone) * (1.0 - 1e-9)
     np.testing.assert_allclose(found.predicted, alone[0].predicted)
-
-
-def test_an_outcome_that_an_instance_does_not_give_adds_nothing() -> None:
-    posterior, plain = known(TWO), known(ONE)
-    mask = np.tile([True, False], (len(SPREAD), 1))
-    some = GainEstimator(Bank(TWO, SPREAD, ["p"] * len(SPREAD), observes=mask))
-    one = GainEstimator(Bank(ONE, SPREAD, ["p"] * len(SPREAD)))
-    a, b = some.scores(posterior), one.scores(plain)
-    np.testing.assert_allclose(a.drops, b.drops, rtol=1e-6)
-    np.testing.assert_allclose(a.predicted, b.predicted)
-    np.testing.assert_allclose(some.information(posterior, [0]), one.information(plain, [0]))
-    np.testing.assert_allclose(
-        some.noiseless(posterior).total, one.noiseless(plain).total, rtol=1e-6
-    )
-    ours, theirs = (information_bounds(gains.bank, StoppingRule())[0] for gains in (some, one))
-    assert ours.sd == pytest.approx(theirs.sd)
-    whole = information_bounds(Bank(TWO, SPREAD, ["p"] * len(SPREAD)), StoppingRule())[0]
-    assert whole.sd < ours.sd
 
 
 def test_information_of_all_outcomes_together() -> None:
