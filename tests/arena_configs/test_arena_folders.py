@@ -11,6 +11,7 @@ from animalcat.arenas.arena_files import find_arena_files, is_yaml
 from animalcat.service.batteries.battery import ArenaFile, import_files, read_files
 from animalcat.service.batteries.feature_table import read_table
 from animalcat.service.batteries.naming import parse_pattern
+from animalcat.service.batteries.spool import Spool
 from tests.command_line import call
 
 GOOD = """!ArenaConfig
@@ -106,3 +107,13 @@ def test_features_say_what_could_not_be_measured(tmp_path: Path) -> None:
         assert "d.yml:1: " in told
     assert "4 rows, 1 of them measured" in run("features", tmp_path, "-o", tmp_path / "x.csv")[2]
     assert text
+
+
+def test_bytes_that_are_no_text_outlast_the_spool(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    try:
+        spool.add(ArenaFile("a.yml", "# caf\udce9\n"))
+        with pytest.raises(ArenaError, match=r"a\.yml:1: column 6: the byte 0xe9"):
+            import_files(spool, 0, tmp_path, in_order=True)
+    finally:
+        spool.close()

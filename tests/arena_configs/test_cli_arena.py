@@ -311,3 +311,13 @@ def test_chance_is_drawn_as_unity_draws_it(tmp_path: Path) -> None:
     run("show", file, *options, "--first-person", "--resolution", 8, "-o", picture)
     with Image.open(picture) as seen:
         assert seen.size == (8, 8)
+
+
+def test_show_says_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "a.yml"
+    path.write_text(GOOD)
+    assert "no arena 7" in run("show", path, "--arena", 7, code=2)
+    assert "cannot write" in run("show", path, "-o", tmp_path / "map.doc", code=2)
+    assert "no such file" in run("show", tmp_path / "b.yml", code=2)
+    path.write_text("!ArenaConfig\narenas: {0: !Arena {t: soon}}\n")
+    assert "a.yml:2: arenas[0].t: expected a whole number" in run("show", path, code=2)

@@ -32,34 +32,6 @@ def at(angle: float, distance: float = 10.0) -> tuple[float, float]:
     return 20 + distance * math.sin(radians), 20 + distance * math.cos(radians)
 
 
-@pytest.mark.parametrize(
-    ("angle", "behind", "side"),
-    [
-        (0, 0, 0),
-        (4.9, 0, 0),
-        (5.1, 0, 1),
-        (49.9, 0, 1),
-        (50.1, 0.5, 1),
-        (90, 0.5, 1),
-        (129.9, 0.5, 1),
-        (130.1, 1, 1),
-        (174.9, 1, 1),
-        (175.1, 1, 0),
-        (180, 1, 0),
-        (-175.1, 1, 0),
-        (-150, 1, -1),
-        (-90, 0.5, -1),
-        (-30, 0, -1),
-        (-4.9, 0, 0),
-    ],
-)
-@pytest.mark.parametrize("yaw", [0.0, 45.0, 200.0, 359.0])
-def test_where_the_reward_is(angle: float, behind: float, side: float, yaw: float) -> None:
-    measured = features(yaw, goal(*at(yaw + angle)))
-    assert (measured["rewardBehind"], measured["XPos"]) == (behind, side)
-    assert measured["rewardDistance"] == pytest.approx(10.0, abs=1e-4)
-
-
 def test_what_does_not_apply_says_why() -> None:
     values, missing = measured(0.0, goal(20, 22, name="BadGoal"), time_limit=0)
     assert {name: why for name, why in missing.items() if FEATURES[name].group == "arena"} == {

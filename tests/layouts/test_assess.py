@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.main import build
 from animalcat.layouts import Assessment, assess
-from animalcat.plots import assessors
+from animalcat.plots import assessors, forest
 
 ROOT = Path(__file__).resolve().parents[2]
 READING, CLASS = (ROOT / "docs" / "examples" / name for name in ("reading.yaml", "class.csv"))
@@ -92,3 +95,20 @@ def test_agents_of_a_file_are_chosen(tmp_path: Path) -> None:
     assert str(file) in out.read_text()
     code, shown, said = run("profile", "compare", file)
     assert (code, "24 agents between" in shown, "hold no draws" in shown) == (0, True, True), said
+
+
+PROFILES: list[dict[str, Any]] = json.loads(
+    (ROOT / "docs" / "data" / "gallery" / "class.json").read_text()
+)
+
+
+def test_the_profile_of_a_table_is_drawn() -> None:
+    one: Any = forest(PROFILES[1])
+    assert one._suptitle.get_text() == "reader-02, 120 outcomes"
+
+
+def test_columns_are_chosen_by_patterns() -> None:
+    found = covered_outcomes(CLASS, ["reader-30", "reader-0*", "reader-02"], [])
+    assert found.table.agents == ("reader-30", *(f"reader-0{k}" for k in range(1, 10)))
+    with pytest.raises(ValueError, match="no column fits 'writer-"):
+        covered_outcomes(CLASS, ["writer-*"], [])

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from scipy.special import expit, logit
 
+from animalcat.cli.session.options import calibrated_layout as calibrated_layout_of
+from animalcat.cli.shared.common import Common, keep_common
 from animalcat.layouts.calibrating.assessment import (
     CALIBRATED,
     WRITTEN,
+    AgentScores,
     assess,
     compared,
     coverage,
@@ -258,3 +263,33 @@ def test_what_the_command_cannot_use_is_named(options: list[str], said: str) -> 
     result = call("battery", "calibrate", "navigation", *options)
     assert result.exit_code == 2
     assert said in " ".join(result.output.split())
+
+
+def test_agents_with_few_episodes_are_left_out_of_what_needs_more() -> None:
+    brier = {(CALIBRATED, 15): 0.1, (WRITTEN, 15): 0.2}
+    nan = float("nan")
+    scored = [
+        AgentScores("a", brier, (0.4, 0.6)),
+        AgentScores("b", {**brier, (CALIBRATED, 15): 0.15}, (0.91, 0.99)),
+        AgentScores("c", {}, (nan, nan)),
+    ]
+    assert compared(scored, WRITTEN, 15).difference == pytest.approx(-0.075)
+    assert coverage(scored) == pytest.approx((1.0 + 0.5) / 2)
+    assert np.isnan(coverage(scored[2:]))
+
+
+def test_a_calibration_is_found_by_name_or_says_which_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "calibrations"
+    folder.mkdir()
+    (folder / "trained.yaml").write_text("name: trained\n")
+    keep_common(Common(data=tmp_path))
+    assert calibrated_layout_of("", "", "trained") == str(folder / "trained.yaml")
+    assert calibrated_layout_of("aaio", "", "") == "aaio"
+    with pytest.raises(typer.Exit):
+        calibrated_layout_of("", "", "other")
+    assert "there are: trained" in capsys.readouterr().err
+    with pytest.raises(typer.Exit):
+        calibrated_layout_of("aaio", "", "trained")
+    assert "says the layout too" in capsys.readouterr().err

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.explaining.asking import asked_of, hardly_asked
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout
 from animalcat.layouts.library.choice import choose, hint, look_at, said
@@ -134,3 +136,10 @@ def test_what_is_hardly_asked_for_is_said() -> None:
     assert not [*hardly_asked(layout, dict.fromkeys(arenas, 586), 2188, played, 10)]
     (none,) = hardly_asked(layout, {"OPAbility": 0}, 12, {"OPAbility": 0}, 40)
     assert "is hardly asked for: by none of the 12 arenas. A session can tell" in none
+
+
+def test_a_table_in_python_takes_the_variant_that_covers_it() -> None:
+    rows = pd.DataFrame({"words": [10.0, 110.0], "hard": [0, 1]})
+    assert Bank.of(READING, rows).layout.variant == "long"
+    with pytest.raises(ValueError, match="words above 100"):
+        Bank.of(SHORT, rows)

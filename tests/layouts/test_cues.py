@@ -115,3 +115,12 @@ def test_a_cue_is_part_of_the_text_and_of_the_identity_but_not_of_the_model() ->
 def test_a_wrong_cue_is_refused(cue: dict[str, object], says: str) -> None:
     with pytest.raises(SpecificationError, match=says):
         from_dict({**to_dict(layout()), "cues": {"the smell": cue}})
+
+
+def test_where_failure_is_expected_no_cue_is_asked_for() -> None:
+    own = bank(0.2)
+    hidden = np.isfinite(own.misleading[CUE.name])
+    _, reasons, profile, found = session(own, lambda row: not hidden[row], StoppingRule(40))
+    assert CHECK not in reasons, "who fails wherever goals are hidden seems to have no memory"
+    assert "not told apart" not in profile.words["memoryAbility"].estimate
+    assert not any(note.instead for note in found.notes.values())

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
-
-Floats = npt.NDArray[np.float64]
 
 HIDDEN = [1.0, 0.0, 1.0, 10.0, 2.0, -1.0, 1.0, 2.0, 5.0]
 PLAIN = [0.0, 1.0, 0.0, 20.0, 0.5, 0.0, 0.0, math.nan, math.nan]
@@ -31,22 +27,6 @@ def test_aaio_by_hand(aaio: Layout) -> None:
     visual = 1 / (1 + math.exp(-6.9 / 1.9 * (1.0 - 1.9 * math.log10(5.0))))
     expected = 0.8 * navigation * visual + 0.2 * 0.5
     assert Evaluator(aaio).probability(theta, features)[0, 0] == pytest.approx(expected, abs=1e-12)
-
-
-def test_likelihood_is_that_of_the_probabilities(
-    aaio: Layout, draw_instances: Callable[[int, int], Floats]
-) -> None:
-    z = np.random.default_rng(1).standard_normal((700, 4))
-    theta = np.column_stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(aaio.latents)])
-    features = draw_instances(53, 2)
-    y = np.random.default_rng(0).integers(0, 2, 53).astype(np.float64)
-    evaluator = Evaluator(aaio)
-    p = evaluator.probability(theta, features)
-    expected = np.log(np.where(y == 1.0, p, 1.0 - p)).sum(axis=1)
-    got = evaluator.log_likelihood(theta, evaluator.columns(features), y)
-    np.testing.assert_allclose(got, expected, atol=1e-9)
-    nothing = evaluator.log_likelihood(theta, evaluator.columns(np.empty((0, 4))), np.empty(0))
-    assert (nothing == 0.0).all()
 
 
 def test_wrong_shapes_say_what_is_wanted(aaio: Layout) -> None:
@@ -69,26 +49,6 @@ def test_object_permanence_by_hand() -> None:
         [0.8 * hidden + 0.1, 0.8 * 0.75 * plain + 0.1],
     ]
     np.testing.assert_allclose(got, wanted, atol=1e-12)
-
-
-def test_what_gates_keep_out_is_neither_demanded_nor_touched() -> None:
-    layout = load_layout("object-permanence")
-    evaluator = Evaluator(layout)
-    columns = evaluator.columns([HIDDEN, PLAIN])
-    none = math.nan
-    wanted = [[20.0, 2.0, 3.0, none, none, none, 10.0], [none, none, 4.5, none, none, none, 20.0]]
-    np.testing.assert_allclose(evaluator.demands(columns), wanted)
-    touched = evaluator.touched(columns)
-    names = np.array(layout.latent_names)
-    assert set(names[~touched[0]]) == {"lavaAbility"}
-    assert set(names[~touched[1]]) == {
-        *("OPAbility", "memoryAbility", "rampAbility", "platformAbility"),
-    }
-    # What is not touched has no influence: the same outcome whatever it is.
-    other = np.array([AGENT, AGENT])
-    other[1, ~touched[1]] = 0.01
-    p = evaluator.probability(other, [PLAIN])[:, 0]
-    assert p[0] == p[1]
 
 
 def test_the_base_chance_of_melting_pot_counts_for_every_absent_demand() -> None:

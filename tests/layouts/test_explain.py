@@ -103,3 +103,24 @@ def test_json_of_a_learner_follows_the_schema() -> None:
     assert all(one.instance not in ("far", "easy", "both") for one in found.discriminators)
     with pytest.raises(KeyError):
         explain_of(learner, "nowhere", 0.0)
+
+
+def test_what_the_layout_counts_otherwise_than_the_arena_has_it_is_said() -> None:
+    """Behind the agent 30 m count as 45 m."""
+    behind = explain(bank(), draws(1.0, 1.8), [30, 4, 1, 0], 0.0, instance="behind")
+    first = behind.needs[0]
+    assert first.asks == "45 m of rewardDistance"
+    assert first.counted == "it has 30 m, which the layout counts as 45 m, with rewardBehind 1"
+    assert f"asks for {first.asks} ({first.counted}), and" in behind.sentences[1]
+    plain = explain(bank(), draws(1.0, 1.8), FAR, 0.0, instance="far")
+    assert plain.needs[0].counted == ""
+
+
+def test_what_several_lacks_decide_together_is_not_called_chance() -> None:
+    found = explain(bank(), draws(0.1, 0.2), [59, 0.4, 0, 0], 0.0, instance="both")
+    assert found.chance > 0.9  # no single repair helps
+    said = found.sentences[1]
+    assert "several abilities fall short at once, so none of them decided alone: " in said
+    assert "navigationAbility, where it asks for " in said
+    assert "of rewardDistance and it masters 1.6 m (" in said
+    assert "visualAbility, where it asks for 0.4 m of rewardSize and it masters 3.9 m (" in said

@@ -16,6 +16,7 @@ from animalcat.layouts.checking.predict import (
     as_shares,
     held_out,
     predict,
+    split,
     splits,
 )
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -86,3 +87,26 @@ def test_what_takes_one_outcome_says_so_and_predictions_are_of_any() -> None:
     ):
         with pytest.raises(ValueError, match=r"2 outcomes \(reached, timeLeft\); this"):
             refused()
+
+
+def test_splits() -> None:
+    once = split(2188, seed=1)
+    assert len(once.test) == 438
+    assert sorted([*once.train, *once.test]) == list(range(2188))
+    assert (split(2188, seed=1).test == once.test).all()
+    many = list(splits(69, seed=4, repeats=15))
+    assert len({tuple(part.test) for part in many}) == 15
+    assert all(len(part.test) == 14 for part in many)
+    # Each instance is held out about three times in fifteen.
+    assert np.bincount(np.concatenate([p.test for p in many]), minlength=69).max() <= 9
+
+    strata = ["rare"] * 10 + ["common"] * 90
+    for seed in range(20):
+        held = split(100, seed, strata=strata).test
+        assert len(held) == 20
+        assert 1 <= sum(strata[i] == "rare" for i in held) <= 3
+    for instances, share in ((1, 0.2), (10, 0.0), (10, 1.0)):
+        with pytest.raises(ValueError, match="cannot be split"):
+            split(instances, 1, share)
+    with pytest.raises(ValueError, match="3 strata for 4"):
+        split(4, 1, strata="abc")

@@ -192,3 +192,18 @@ def test_who_was_unknown_at_first_but_is_described_well_is_said_so() -> None:
     assert (found.standing, found.rivals[0].standing) == ("cannot be told", "cannot be told")
     assert "One step ahead it predicted worse" in found.text
     assert "20 is wanted" not in found.text
+
+
+def test_the_prior_of_noise_is_varied_too() -> None:
+    """An agent that passes half of all, near and far, is noisier where noise was likelier."""
+    layout = load_layout("one-capability", "success")
+    leaning = replace(layout.latents[1], prior=ScaledBeta(0.0, 1.0, 1.0, 19.0))
+    layout = replace(layout, latents=(layout.latents[0], leaning))
+    rows = np.tile(np.linspace(0.5, 9.5, 10), 4)[:, np.newaxis]
+    learner = Learner(Bank(layout, rows, ("arenas",) * 40), Policy("random"), StoppingRule(40))
+    for k in range(40):
+        learner.tell(str(k), float(k % 2), k)
+    draws = learner.posterior.resampled()
+    profile = with_wider(learner.profile(), learner, draws, 1)
+    noise, wide = profile.nodes[1], profile.wider["noiseLevel"]
+    assert wide.mean > noise.mean + 0.25 * noise.sd

@@ -138,3 +138,19 @@ def test_a_learner_says_what_it_knows(items: pd.DataFrame) -> None:
     assert f"after {learner.n} outcomes" in shown._repr_html_()
     found: Any = predict(learner, items.set_index("instance"))
     assert found.loc["3+4", "predicted"] > found["predicted"].iloc[-1]
+
+
+def test_a_bank_of_a_table_is_that_of_its_file(items: pd.DataFrame) -> None:
+    table = read_csv(EXAMPLES / "sums.csv", agents=[]).instances
+    one, other = Bank.of(SUMS, items), Bank.of(load_layout(SUMS), table)
+    named = Bank.of(SUMS, items.set_index("instance"))
+    for bank in (one, named):
+        assert bank.names == other.names
+        assert np.array_equal(bank.features, other.features)
+        assert set(bank.outside) == {"trials"}
+    assert (one.paradigms, repr(one)) == (
+        other.paradigms,
+        "<Bank of 168 items for sums: 3+4, 6+7, 8+3...>",
+    )
+    shown: Any = one
+    assert "and 160 more" in shown._repr_html_()

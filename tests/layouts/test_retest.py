@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from animalcat.layouts.adaptive.retest import DeterminismPrior, Retest
+from animalcat.layouts.adaptive.retest import DeterminismPrior, Retest, learnt_prior
 from animalcat.layouts.inference.backend.graph import WEIGHTS, build_model
 from animalcat.layouts.inference.certificate import certify
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -155,3 +155,18 @@ def test_a_prior_of_earlier_agents_saves_repeats() -> None:
 def test_shares_above_a_whole_are_refused() -> None:
     with pytest.raises(ValueError, match="more than 1"):
         DeterminismPrior(0.7, 0.5)
+
+
+def test_the_shares_of_earlier_agents_are_learnt() -> None:
+    g = np.random.default_rng(4)
+
+    def pairs(deterministic: bool) -> list[tuple[bool, float]]:
+        anew = g.random(12) < 0.5
+        return [(True if deterministic else bool(one), 0.5) for one in anew]
+
+    found = learnt_prior([pairs(i < 6) for i in range(24)])
+    assert found.deterministic == pytest.approx(0.25, abs=0.1)
+    assert found.random > 0.5
+    none = learnt_prior([])
+    assert none.random == pytest.approx(1 / 3, abs=0.01)
+    assert none.deterministic == pytest.approx(1 / 3, abs=0.01)

@@ -440,3 +440,25 @@ def test_the_digest_spans_the_model_alone(aaio: Layout) -> None:
     assert len(digests) == 1 + len(changes)
     # Whatever is at its default is left out, so what is new later changes no digest.
     assert aaio.digest.startswith("24bc5c51b8d0")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda o: o["passed"].update(kind="luck"), ["outcome passed", "'luck'", "choice"]),
+        (lambda o: o["eaten"].update(source="return"), ["outcome eaten", "'return'", "rewards"]),
+        (lambda o: o["quick"].pop("mean"), ["outcome quick", "mean missing"]),
+        (lambda o: o["eaten"].update(trials="tries"), ["outcome eaten", "'tries'", "difficulty"]),
+        (lambda o: o["first"].update(probability="ability"), ["outcome first", "'ability'"]),
+        (lambda o: o.update({"a b": o.pop("first")}), ["outcome a b", "letter"]),
+        (lambda o: o.pop("quick"), ["tightness", "no influence", "taskPerformance or performance"]),
+        (lambda o: o.clear(), ["at least one"]),
+    ],
+)
+def test_a_wrong_one_of_several_outcomes_is_named(change: Change, words: list[str]) -> None:
+    data = _several()
+    change(data["outcomes"])
+    with pytest.raises(SpecificationError) as caught:
+        from_dict(data)
+    for word in words:
+        assert word in str(caught.value)

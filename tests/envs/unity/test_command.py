@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from animalcat.envs.unity.settings import UnityError
+from animalcat.envs.unity.setup import download_build
 from tests.unity_builds import STAND_IN
 
 
@@ -53,3 +55,13 @@ def test_what_cannot_be_is_said(
     assert (done.returncode, done.stdout) == (code, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_without_a_download_it_is_said_how_to_get_a_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANIMALAI_AUTO_DOWNLOAD", "0")
+    monkeypatch.setenv("ANIMALAI_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnityError, match=r"none could be downloaded.*setup --build PATH"):
+        download_build(Path(sys.executable))

@@ -18,9 +18,7 @@ from animalcat.service.batteries.battery import build_family
 from animalcat.service.measuring.generation import FamilySource
 from benchmarks import saving
 from benchmarks.sessions import (
-    Point,
     Task,
-    Trajectory,
     World,
     players,
     simulate,
@@ -83,42 +81,6 @@ def test_a_policy_that_asks_gets_what_the_source_offers(world: World) -> None:
     assert same == plain  # who is not asked changes nothing
     assert (plain.episodes, asking.episodes) == (32, 50)
     assert np.mean(asking.points[-1].sd) < np.mean(plain.points[0].sd)
-
-
-def falling(per_episode: float, episodes: tuple[int, ...], capabilities: int) -> Trajectory:
-    """A session in which every standard deviation falls by as much an episode, from 0.3 to 0.1."""
-    points = [
-        Point(
-            n, (max(0.3 - per_episode * n, 0.1),) * capabilities, (0.5,) * capabilities, 0.0, False
-        )
-        for n in episodes
-    ]
-    return Trajectory("known", "any", 0, tuple(points), None, episodes[-1])
-
-
-def test_shares_of_a_battery_are_of_its_whole_precision(world: World) -> None:
-    battery = saving.BuiltBattery("mine", world, 0)
-    capabilities, full = len(world.layout.capabilities), len(world.instances)
-    grid = saving.grid_of(full)
-    assert grid[-1] == full
-    ours = falling(0.02, tuple(n for n in grid if n <= 24), capabilities)
-    random = falling(0.005, grid, capabilities)  # 0.1 at its end: near enough from 0.11 on
-    rows = saving.rows(battery, [(ours, random)] * 3)
-    by_name = {row["name"].removeprefix("mine: "): row for row in rows}
-    found = by_name["share of the battery to within 10 % of its SD"]
-    at = np.interp(0.19, [0.02 * n for n in ours_episodes(grid)], ours_episodes(grid)) / full
-    assert found["value"] == pytest.approx(at)
-    assert (found["met"], found["high"]) == ("no", pytest.approx(at))  # 0.24 is more than 0.2
-    four = [row["value"] for name, row in by_name.items() if name.endswith("ones, by SD")]
-    assert four[-1] == pytest.approx(4.0)
-    prior = saving.prior_sd(world.layout)
-    left = by_name["SD after the whole battery over the prior's, all"]["value"]
-    assert left == pytest.approx(0.1 / prior.mean())
-
-
-def ours_episodes(grid: tuple[int, ...]) -> list[int]:
-    """Where the quicker sessions are looked at while they still fall."""
-    return [n for n in grid if n <= 10]
 
 
 def test_a_battery_is_taken_as_far_as_the_layout_covers_it(tmp_path: Path) -> None:
