@@ -445,12 +445,12 @@ def test_the_digest_spans_the_model_alone(aaio: Layout) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda o: o["passed"].update(kind="luck"), ["outcome passed", "'luck'", "choice"]),
-        (lambda o: o["eaten"].update(source="return"), ["outcome eaten", "'return'", "rewards"]),
-        (lambda o: o["quick"].pop("mean"), ["outcome quick", "mean missing"]),
+        (lambda o: o["passed"].update(kind="luck"), ["outcomes.passed", "'luck'", "choice"]),
+        (lambda o: o["eaten"].update(source="return"), ["outcomes.eaten", "'return'", "rewards"]),
+        (lambda o: o["quick"].pop("mean"), ["outcomes.quick", "mean: it is missing"]),
         (lambda o: o["eaten"].update(trials="tries"), ["outcome eaten", "'tries'", "difficulty"]),
         (lambda o: o["first"].update(probability="ability"), ["outcome first", "'ability'"]),
-        (lambda o: o.update({"a b": o.pop("first")}), ["outcome a b", "letter"]),
+        (lambda o: o.update({"a b": o.pop("first")}), ["outcomes.a b", "letter"]),
         (lambda o: o.pop("quick"), ["tightness", "no influence", "taskPerformance or performance"]),
         (lambda o: o.clear(), ["at least one"]),
     ],
