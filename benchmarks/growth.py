@@ -458,9 +458,17 @@ AXES: Final = (
             Command("session show", ("session", "show", "{session}", *ASK)),
             Command("server status", ("server", "status", *ASK)),
             Command(
-                "session create",
+                "session run --elsewhere",
                 (
-                    *("session", "create", "--agent", "builtin:random", "--battery", "navigation"),
+                    *(
+                        "session",
+                        "run",
+                        "--elsewhere",
+                        "--agent",
+                        "builtin:random",
+                        "--battery",
+                        "navigation",
+                    ),
                     *("--layout", "aaio", "--seed", "{run}", *ASK),
                 ),
             ),

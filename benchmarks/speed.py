@@ -103,7 +103,7 @@ QUICK: Final[Mapping[str, Callable[[], float]]] = {
     "NUTS, aaio, 69 outcomes": partial(sample, "aaio", "scaled", 69, 1000),
     "a step played directly, with rays": partial(step, "direct", "rays"),
     "a relayed step, with rays": partial(step, "relayed", "rays"),
-    "layout list": partial(start, "layout", "list"),
+    "layout show": partial(start, "layout", "show"),
 }
 """What `.ci/run` measures: a name, and what gives a figure of which less is better."""
 FIGURES: Final[Mapping[str, Callable[[], float]]] = {

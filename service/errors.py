@@ -250,7 +250,8 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.INTERNAL: Public(
         StatusCode.INTERNAL,
         "The server failed, and its log says how. What became of the request is unknown: look "
-        "before you ask again. `session verify` says whether what a session has stored is whole.",
+        "before you ask again. `session show --verify` says whether what a session has "
+        "stored is whole.",
     ),
 }
 

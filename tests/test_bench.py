@@ -18,7 +18,7 @@ from benchmarks import __main__ as laboratory
 from benchmarks.layouts import OTHERS
 
 LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
-    "speed": {"speed": {"QUICK": {"layout list": None}, "PAIRS": 1, "MOST": 20.0}},
+    "speed": {"speed": {"QUICK": {"layout show": None}, "PAIRS": 1, "MOST": 20.0}},
     "simulator": {"simulator": {"CHUNK": 20}},
     "service": {"service": {"CHUNK": 20}},
     "demo": {"demo": {"DEMOS": (WALKS,), "QUICK_SEEDS": 1}},

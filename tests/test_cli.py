@@ -92,7 +92,7 @@ def test_many_options_come_in_groups_few_do_not() -> None:
         *("Agent", "What is played", "How arenas are chosen", "When it ends"),
         *("How it is played and checked", "Output", "Options"),
     ]
-    assert groups("layout", "list") == ["Options"]
+    assert groups("session", "list") == ["Options"]
 
 
 def test_rarer_options_are_shown_when_all_are_asked_for() -> None:
@@ -121,7 +121,7 @@ def test_options_of_all_commands_stand_anywhere_and_are_refused_where_they_mean_
         assert json.loads(CliRunner().invoke(build(words), words).stdout)
     for words, name in {
         ("agent", "list", "--server", "host:1"): "--server",
-        ("--data=.", "arena", "families"): "--data",
+        ("--data=.", "arena", "make"): "--data",
         ("arena", "play", "a.yaml", "--json"): "--json",
     }.items():
         done = CliRunner().invoke(build([*words]), [*words])
@@ -129,11 +129,13 @@ def test_options_of_all_commands_stand_anywhere_and_are_refused_where_they_mean_
         assert f"{name} means nothing to" in done.stderr
 
 
-@pytest.mark.parametrize("noun", ["session", "layout"])
-def test_a_list_imports_nothing_that_fits_or_simulates(noun: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("session", "list"), ("layout", "show")])
+def test_a_list_imports_nothing_that_fits_or_simulates(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
     """Neither in its own process nor in that of its private server."""
     env = {"PYTHONPROFILEIMPORTTIME": "1", "ANIMALCAT_HOME": str(tmp_path)}
-    done = run(noun, "list", "--json", env=env)
+    done = run(*words, "--json", env=env)
     assert done.returncode == 0, done.stderr
     for printed in (done.stderr, (tmp_path / "server.log").read_text()):
         imported = {line.rpartition("|")[2].strip() for line in printed.splitlines()}

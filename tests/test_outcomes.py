@@ -7,9 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from animalcat.cli.main import build
 from animalcat.layouts.fitting.evidence import evidence_of
 from animalcat.outcomes import (
     COLUMNS,
@@ -84,28 +82,6 @@ def test_what_is_written_is_read_again(form: Any, frame: pd.DataFrame, tmp_path:
 def test_what_is_no_table_of_outcomes_is_refused(content: bytes, words: str) -> None:
     with pytest.raises(OutcomesError, match=words):
         read_outcomes(content)
-
-
-def test_tables_are_imported_and_exported_again(tmp_path: Path) -> None:
-    source = tmp_path / "from elsewhere!.csv"
-    write_outcomes(table(), source)
-    data = ["--data", str(tmp_path / "home")]
-
-    def run(*words: str) -> Any:
-        return CliRunner().invoke(build(["outcomes", *words]), ["outcomes", *words, *data])
-
-    done = run("import", str(source))
-    assert (done.exit_code, done.stdout) == (0, "from-elsewhere: 3 attempts, 2 successes\n")
-    again = run("import", str(source))
-    assert again.exit_code == 2
-    assert "--replace" in again.stderr
-    out = tmp_path / "out.parquet"
-    assert run("export", "from-elsewhere", "-o", str(out)).exit_code == 0
-    pd.testing.assert_frame_equal(read_outcomes(out), table())
-    source.write_text("instance,outcome\na,won\n")
-    bad = run("import", str(source), "--replace")
-    assert bad.exit_code == 2
-    assert "line 2, column 'outcome': 'won'" in bad.stderr
 
 
 @pytest.mark.parametrize(

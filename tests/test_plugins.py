@@ -223,9 +223,9 @@ def test_the_list_names_packages_and_problems(installed: Path) -> None:
     assert found["policy other"]["status"] == found["policy broken"]["status"] == "ok"
     assert "a policy of animalcat itself has this name" in found["policy variance"]["remedy"]
 
-    layouts = {row["name"]: row for row in json.loads(printed("layout", "list", "--json"))}
+    layouts = {row["name"]: row for row in json.loads(printed("layout", "show", "--json"))}
     assert layouts["reach"]["from"] == f"{PACKAGE} 1.0"
-    families = {row["family"]: row for row in json.loads(printed("arena", "families", "--json"))}
+    families = {row["family"]: row for row in json.loads(printed("arena", "make", "--json"))}
     assert f"{PACKAGE} 1.0" in families["straight"]["description"]
 
 

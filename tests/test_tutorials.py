@@ -62,7 +62,7 @@ def test_a_study_with_people_is_checked_and_rehearsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = ran("people.md", tmp_path, monkeypatch)
-    assert "rounds of the battery navigation" in shown["!animalcat study check study.yaml"]
+    assert "rounds of the battery navigation" in shown["!animalcat study run --check study.yaml"]
     rehearsed = next(value for key, value in shown.items() if "rehearse" in key)
     assert "6 simulated people" in rehearsed
     assert "minutes" in rehearsed

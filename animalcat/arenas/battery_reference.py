@@ -115,7 +115,7 @@ def resolve(text: str, stored: Container[str], shipped: Container[str]) -> Meant
     if name:
         raise AnimalcatError(
             f"no battery is called {name!r}, and no folder or file of that name is here; "
-            "`animalcat battery list` lists those that are stored, and `animalcat battery "
+            "`animalcat battery show` lists those that are stored, and `animalcat battery "
             "recipes` those that come with animalcat",
             "UNKNOWN_BATTERY",
         )

@@ -35,7 +35,7 @@ BatteryArgument = Annotated[
     str,
     typer.Argument(
         metavar="BATTERY",
-        help="The name of a battery, from `battery list`, or a path to arena files, of which a "
+        help="The name of a battery, from `battery show`, or a path to arena files, of which a "
         "battery is made.",
     ),
 ]
@@ -49,17 +49,8 @@ Replace = Annotated[
 ]
 
 
-@app.command("list")
-def list_batteries(
-    everybodys: Everybodys = False,
-    owner: OfOwner = "",
-) -> None:
-    """List your batteries and those of nobody by name.
-
-    With --json also how many instances each suite has.
-    """
-    with client_for() as client:
-        batteries = client.list_batteries(whose(everybodys, owner))
+def _list(batteries: Iterable[Battery]) -> None:
+    """Print one row for each battery; in JSON also how many instances each suite has."""
     rows = [_row(battery) | {"suites": dict(battery.suites)} for battery in batteries]
     if not common().as_json:
         rows = [{**row, "problems": len(row["problems"])} for row in rows]
@@ -141,22 +132,71 @@ def _recipe(source: str) -> str | RecipeText:
 
 @app.command()
 def show(
-    name: BatteryArgument,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="BATTERY",
+            help="The name of a battery, or a path to arena files, of which a battery is made.",
+            show_default="all",
+        ),
+    ] = "",
+    everybodys: Everybodys = False,
+    owner: OfOwner = "",
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Say what is wrong or doubtful in it instead, as `arena check` does for files.",
+        ),
+    ] = False,
 ) -> None:
     """Show what is in a battery: counts, licence, what is measured and what was not solved.
 
     With --json it is the manifest, as documented by the schema `battery_manifest`. The server extra
-    is needed on this machine too.
+    is needed on this machine too. --check lists arenas that no play can pass, or that every play
+    passes, with their pass marks; the exit code is 1 where sessions would set an arena aside.
+
+    Without a name, your batteries and those of nobody are listed.
     """
     from animalcat.cli.battery_contents import show as shown
 
     with client_for() as client:
-        name = find_battery(client, name, where=place())
-        manifest = client.get_battery(name).manifest
-    if common().as_json:
-        print_json(manifest)
+        if not name:
+            _list(client.list_batteries(whose(everybodys, owner)))
+            return
+        battery = client.get_battery(find_battery(client, name, where=place()))
+    if check:
+        _check(battery)
+    elif common().as_json:
+        print_json(battery.manifest)
     else:
-        shown(manifest)
+        shown(battery.manifest)
+
+
+def _check(battery: Battery) -> None:
+    """Print what is wrong or doubtful in a battery; exit code 1 if arenas are set aside."""
+    sure: Mapping[str, str] = battery.manifest.get("cannot_fail", {})
+    if common().as_json:
+        about = {"battery": battery.id, "digest": battery.digest, "instances": battery.instances}
+        about |= {"set_aside": dict(battery.set_aside), "cannot_fail": dict(sure)}
+        print_json({**about, "problems": list(battery.problems)})
+    else:
+        rows = [
+            {"instance": instance, "what": what, "why": why}
+            for what, these in (("set aside", battery.set_aside), ("cannot fail", sure))
+            for instance, why in these.items()
+        ]
+        if rows:
+            print_table(rows, ["instance", "what", "why"])
+        for problem in battery.problems:
+            typer.echo(problem)
+        typer.echo(
+            f"battery {battery.id}: {battery.instances} instance{'s' * (battery.instances != 1)}, "
+            f"{len(battery.set_aside)} set aside, {len(sure)} that cannot be failed, "
+            f"{len(battery.problems)} note{'s' * (len(battery.problems) != 1)} on its files"
+        )
+    if battery.set_aside:
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -226,7 +266,7 @@ def import_(
         typer.Option(
             metavar="NAME",
             help="The layout that measures on this battery where a session names none: a name from "
-            "`layout list` that is shipped.",
+            "`layout show` that is shipped.",
             show_default="none, and aaio measures",
         ),
     ] = "",
@@ -287,40 +327,6 @@ def import_(
 
 
 @app.command()
-def check(name: BatteryArgument) -> None:
-    """Say what is wrong or doubtful in a battery, as `arena check` does for arena files.
-
-    Arenas that no play can pass, or that every play passes, are listed with their pass marks. The
-    exit code is 1 where sessions would set an arena aside.
-    """
-    with client_for() as client:
-        name = find_battery(client, name, where=place())
-        battery = client.get_battery(name)
-    sure: Mapping[str, str] = battery.manifest.get("cannot_fail", {})
-    if common().as_json:
-        about = {"battery": battery.id, "digest": battery.digest, "instances": battery.instances}
-        about |= {"set_aside": dict(battery.set_aside), "cannot_fail": dict(sure)}
-        print_json({**about, "problems": list(battery.problems)})
-    else:
-        rows = [
-            {"instance": instance, "what": what, "why": why}
-            for what, these in (("set aside", battery.set_aside), ("cannot fail", sure))
-            for instance, why in these.items()
-        ]
-        if rows:
-            print_table(rows, ["instance", "what", "why"])
-        for problem in battery.problems:
-            typer.echo(problem)
-        typer.echo(
-            f"battery {battery.id}: {battery.instances} instance{'s' * (battery.instances != 1)}, "
-            f"{len(battery.set_aside)} set aside, {len(sure)} that cannot be failed, "
-            f"{len(battery.problems)} note{'s' * (len(battery.problems) != 1)} on its files"
-        )
-    if battery.set_aside:
-        raise typer.Exit(FAILED)
-
-
-@app.command()
 def report(
     name: BatteryArgument,
     output: Annotated[
@@ -338,7 +344,7 @@ def report(
         typer.Option(
             metavar="NAME_OR_FILE",
             help="Say what this layout could at best know of an agent after the whole battery: a "
-            "name from `layout list`, or a YAML file.",
+            "name from `layout show`, or a YAML file.",
             show_default="the one that the battery names",
         ),
     ] = "",

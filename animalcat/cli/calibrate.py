@@ -44,7 +44,7 @@ def calibrate(
         str,
         typer.Option(
             metavar="NAME_OR_FILE",
-            help="The measurement layout: a name from `layout list`, or a YAML file.",
+            help="The measurement layout: a name from `layout show`, or a YAML file.",
             show_default="the one that the battery names, else aaio",
         ),
     ] = "",
@@ -61,7 +61,7 @@ def calibrate(
         typer.Option(
             metavar="TABLE",
             help="Outcomes of the agents: final rewards with a column `instance` and one column "
-            "for each agent, or a table in the form of `outcomes export`.",
+            "for each agent, or a table in the form of `profile export --format csv`.",
             rich_help_panel=OUTCOMES,
         ),
     ] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -78,9 +78,6 @@ app = typer.Typer(
     help="Measure several agents on one battery and compare them.", no_args_is_help=True
 )
 
-CampaignArgument = Annotated[
-    str, typer.Argument(metavar="CAMPAIGN", help="The id of a campaign, from `campaign list`.")
-]
 CLUSTER: Final = "Many machines"
 
 _POLL_SECONDS: Final = 0.5
@@ -210,14 +207,30 @@ def run(
 app.command("run")(with_options(run, CampaignOptions))
 
 
-@app.command("list")
-def list_campaigns(
+@app.command()
+def show(
+    campaign: Annotated[
+        str, typer.Argument(metavar="CAMPAIGN", help="The id of a campaign.", show_default="all")
+    ] = "",
     every: Every = False,
     limit: Limit = None,
     everybodys: Everybodys = False,
     owner: OfOwner = "",
 ) -> None:
-    """List your campaigns, newest first."""
+    """Show the profiles of a campaign's agents side by side: their ranks, and how they differ.
+
+    Without the id of one, your campaigns are listed, newest first.
+    """
+    with client_for() as client:
+        if campaign:
+            show_campaign(client, client.get_campaign(campaign))
+        else:
+            asked = whose(everybodys, owner)
+            _list(some(lambda most: client.campaigns(whose=asked, limit=most), every, limit))
+
+
+def _list(campaigns: Iterable[Campaign]) -> None:
+    """Print one row for each campaign."""
     columns = [
         "campaign",
         owner_column(4),
@@ -227,23 +240,10 @@ def list_campaigns(
         Column("episodes", 1),
         Column("budget", 6),
     ]
-    with client_for() as client:
-        asked = whose(everybodys, owner)
-        listed = some(lambda most: client.campaigns(whose=asked, limit=most), every, limit)
-        rows = map(campaign_row, listed)
-        if not common().as_json:
-            rows = (row | {"agents": agents_words(row["agents"])} for row in rows)
-        print_rows(rows, columns)
-
-
-@app.command()
-def show(
-    campaign: CampaignArgument,
-) -> None:
-    """Show the profiles of agents side by side: their ranks, and how they differ."""
-    with client_for() as client:
-        shown = client.get_campaign(campaign)
-        show_campaign(client, shown)
+    rows = map(campaign_row, campaigns)
+    if not common().as_json:
+        rows = (row | {"agents": agents_words(row["agents"])} for row in rows)
+    print_rows(rows, columns)
 
 
 def _given(context: typer.Context) -> list[str]:

@@ -180,7 +180,7 @@ def _server_of_here() -> Iterator[Finding]:
     try:
         settings = Settings()
     except SettingsError as error:
-        yield Finding("settings", "missing", str(error), "animalcat server config")
+        yield Finding("settings", "missing", str(error), "animalcat serve --check")
         return
     if not settings.home.is_dir():
         return

@@ -38,7 +38,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Look for everything that animalcat needs, and say how to get it.",
     ),
     "serve": ("animalcat.cli.serve", "Serve a data directory to agents, operators and viewers."),
-    "server": ("animalcat.cli.server", "Say how a server is, and check its configuration."),
+    "server": ("animalcat.cli.server", "Say how a server is."),
     "data": (
         "animalcat.cli.data",
         "Say what a store takes, look through it, back it up, and make room.",
@@ -57,11 +57,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.campaign",
         "Measure several agents on one battery and compare them.",
     ),
-    "profile": ("animalcat.cli.profile", "Show, draw and export what sessions have found out."),
-    "outcomes": (
-        "animalcat.cli.outcomes",
-        "Export, import and list tables of outcomes, one row an episode.",
-    ),
+    "profile": ("animalcat.cli.profile", "Show, draw and export profiles and outcomes."),
     "episode": (
         "animalcat.cli.episode.commands",
         "List, explain, replay and export recorded episodes.",
@@ -70,16 +66,16 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.agent",
         "Run an agent against a server elsewhere, and list agents and their limits.",
     ),
-    "arena": ("animalcat.cli.arena.commands", "Check, measure, draw and play arena files."),
+    "arena": ("animalcat.cli.arena.commands", "Make, check, measure, draw and play arenas."),
     "battery": (
         "animalcat.cli.battery",
-        "List, build and import batteries, which are sets of arenas.",
+        "Show, build and import batteries, which are sets of arenas.",
     ),
     "layout": (
         "animalcat.cli.layout.commands",
-        "Show, fit, check and compare measurement layouts.",
+        "List, show, fit and check measurement layouts.",
     ),
-    "unity": ("animalcat.cli.unity.commands", "Set up, show and try real Unity builds."),
+    "unity": ("animalcat.cli.unity.commands", "Set up and try real Unity builds."),
 }
 """The core's commands -> their modules, and their help lines.
 

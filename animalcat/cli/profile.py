@@ -25,6 +25,8 @@ _WHAT: Final = {
     "draws": "posterior",
 }
 """What is in the file, where that is not the profile."""
+_BY_SUFFIX: Final = {".csv": "csv", ".html": "html", ".nc": "netcdf", ".parquet": "parquet"}
+"""The form of a file by the ending of its name."""
 SessionOrLog = Annotated[
     str,
     typer.Argument(
@@ -68,16 +70,17 @@ def show(session: SessionOrLog) -> None:
 def export(
     session: SessionOrLog,
     form: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--format",
             metavar="NAME",
             help="json and html are the profile. csv and parquet are the table of outcomes, netcdf "
             "is the posterior with its draws for ArviZ, draws the same without predictions and "
-            "log likelihood of every episode, and reanalysis what `session reanalyse --json` "
-            "prints. Any other name is that of a plugin of the server.",
+            "log likelihood of every episode, and reanalysis the profile as this "
+            "version finds it. Any other name is that of a plugin of the server.",
+            show_default="what the file's name ends in, and json otherwise",
         ),
-    ] = "json",
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -87,6 +90,7 @@ def export(
     allow_plugin: AllowPlugin = None,
 ) -> None:
     """Write a session's profile or outcomes to a file."""
+    form = form or _BY_SUFFIX.get("" if output is None else output.suffix, "json")
     if (logs := logs_of(session)) is not None:
         logs.export_log(session, form, output)
         return

@@ -144,12 +144,20 @@ def _serve(
     private: Annotated[
         bool, typer.Option(hidden=True, help="End with standard input; implies --json.")
     ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Only say whether a server could start so, and list all settings with where they "
+            "are from. Secrets are masked.",
+        ),
+    ] = False,
     **options: Any,
 ) -> None:
     """Serve a data directory to agents, operators and viewers, until SIGTERM or Ctrl-C.
 
     Further settings stand in a file (--config) or in the environment, as ANIMALCAT_MAX_STREAMS:
-    `animalcat server config` lists them.
+    `animalcat serve --check` lists them.
     """
     given: dict[str, Any] = {
         **{name: _value(said) for name, said in options.items() if said not in (None, [])},
@@ -158,6 +166,11 @@ def _serve(
         "allowed_plugins": allow_plugin,
     }
     given = {key: value for key, value in given.items() if value is not None}
+    if check:
+        from animalcat.cli.server_settings import show_settings
+
+        show_settings(given)
+        return
 
     def read() -> Settings:
         return Settings(**given)

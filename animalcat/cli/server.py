@@ -1,4 +1,4 @@
-"""`animalcat server`: say how a server is and what it does, and check its configuration."""
+"""`animalcat server`: say how a server is and what it does."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import grpc
 import typer
 
-from animalcat.cli.shared.common import common, without
+from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_table
 from animalcat.cli.shared.remote import (
     client_for,
@@ -27,7 +26,7 @@ from animalcat.client import AsyncClient, Client
 from animalcat.errors import AnimalcatError
 from animalcat.values import ProcessPlacement, ServerStanding
 
-app = typer.Typer(help="Say how a server is, and check its configuration.", no_args_is_help=True)
+app = typer.Typer(help="Say how a server is.", no_args_is_help=True)
 
 SERVICES: Final = (
     "AgentGateway",
@@ -101,28 +100,6 @@ def status() -> None:
             typer.echo(f"nothing new begins: {lack}", err=True)
     if not well:
         raise typer.Exit(1)
-
-
-@app.command()
-@without("--server", "--data")
-def config(
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE",
-            help="The configuration file.",
-            show_default="ANIMALCAT_CONFIG, else no file",
-        ),
-    ] = None,
-) -> None:
-    """Say whether a server could start with a file, and list all settings and where they are from.
-
-    Looks at keys, values, what goes together, and at the certificates that the file names. The
-    environment counts before the file, as it does for `animalcat serve`. Secrets are masked.
-    """
-    from animalcat.cli.server_settings import show_settings
-
-    show_settings(file)
 
 
 def _show_standing(standing: dict[str, Any]) -> None:

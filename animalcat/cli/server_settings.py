@@ -1,8 +1,8 @@
-"""Checks the settings of a server, and shows what holds and why, for `server config`."""
+"""Checks the settings of a server, and shows what holds and why, for `serve --check`."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import typer
@@ -22,13 +22,12 @@ from animalcat.service.host.settings import (
 )
 
 
-def show_settings(file: Path | None) -> None:
+def show_settings(given: Mapping[str, Any]) -> None:
     """Print all settings, or end the command where a server could not start with them.
 
     Args:
-        file: The configuration file; None for the one that the environment names.
+        given: What the options of the command say.
     """
-    given: dict[str, Any] = {} if file is None else {"config": file}
     try:
         settings = Settings(**given)
     except SettingsError as error:
@@ -43,7 +42,7 @@ def show_settings(file: Path | None) -> None:
         fail(f"{where}: {error}")
     except OSError as error:
         fail(f"{where}: {error.filename}: {error.strerror}")
-    rows = table_of(settings, given)
+    rows = table_of(settings, dict(given))
     if common().as_json:
         print_json(rows)
         return

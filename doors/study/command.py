@@ -69,11 +69,8 @@ def _kept(name: str) -> tuple[Path, Study]:
         return home, kept_study(home, name)
 
 
-@app.command()
-@without("--server", "--data")
-def check(file: File) -> None:
-    """Say what a study file means, or what is wrong with it."""
-    study = _read(file)
+def _check(study: Study) -> None:
+    """Say what a study file means."""
     told: dict[str, Any] = {
         "study": study.study,
         "title": study.title,
@@ -127,6 +124,10 @@ def run(
     host: Host = "127.0.0.1",
     port: Port = 0,
     url: Url = "",
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only say what the file means, or what is wrong with it."),
+    ] = False,
 ) -> None:
     """Run a study until Ctrl-C: participants come by the link that is printed.
 
@@ -136,6 +137,9 @@ def run(
     from animalcat.doors.study.running import link_of, run_study
 
     study, home, said = _read(file), data_folder(), False
+    if check:
+        _check(study)
+        return
     if host not in ("127.0.0.1", "localhost", "::1") and not url.startswith("https://"):
         fail(
             f"--host {host} can be reached from elsewhere, and what people do would cross the "

@@ -1,4 +1,4 @@
-"""Reads tables of outcomes in the form of `outcomes export`: a row for each attempt."""
+"""Reads tables of outcomes in the form of `profile export --format csv`: a row for each attempt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def insist_success(layout: Layout) -> None:
 
 
 def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable, list[str]]:
-    """Outcomes in the form of `outcomes export`, with a row for each attempt that counts.
+    """Outcomes as `profile export --format csv` has them, a row for each attempt that counts.
 
     Args:
         frame: The table.

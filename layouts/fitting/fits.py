@@ -43,7 +43,7 @@ SUCCESS: Final = "success"
 AGENT: Final = "agent"
 """The column that says who played."""
 _EXPORT: Final = frozenset({"instance", "outcome", "session"})
-"""Columns by which a table in the form of `outcomes export` is known."""
+"""Columns by which a table in the form of `profile export --format csv` is known."""
 _DRAWS: Final = 2000
 
 
@@ -177,8 +177,9 @@ def fit(
 
     The table has a row for each instance, a column for each meta-feature of the layout, perhaps
     with a unit in brackets, and a column of outcomes; what was not played is empty there. Rows are
-    called as the column `instance` says, or else the index. A table as `outcomes export` and
-    `Client.outcomes` have it is taken as it is, and what was played again counts as less.
+    called as the column `instance` says, or else the index. A table as
+    `profile export --format csv` and `Client.outcomes` have it is taken as it is, and
+    what was played again counts as less.
 
     Rows that the layout does not describe are left out, and the fit says how many and why.
 
@@ -237,7 +238,7 @@ def fit(
 def _fit_export(
     layout: Layout, frame: pd.DataFrame, agent: str, sampling: Mapping[str, Any]
 ) -> Fit:
-    """Fit a table in the form of `outcomes export`."""
+    """Fit a table in the form of `profile export --format csv`."""
     insist_success(layout)
     who = _only_agent(frame, agent)
     table, noted = of_export(check_outcomes(frame.reset_index(drop=True)), [who] if who else [])

@@ -146,7 +146,7 @@ class Sheet:
                 raise TableError(
                     f"{name} {cell} has {count} rows; one is wanted. What was played again counts "
                     "as less than another outcome: a table that says so has a row for each episode "
-                    "and the columns of `outcomes export`"
+                    "and the columns of `profile export --format csv`"
                 )
         return tuple(cells)
 

@@ -68,7 +68,7 @@ def read_file(path: Path, known: Iterable[str]) -> dict[str, Any]:
                 f"{path}: [{key}] is a table; settings stand at the top of the file, without one"
             )
         near = difflib.get_close_matches(key.replace("-", "_").lower(), names, 1, 0.5)
-        hint = f"the nearest is {near[0]!r}" if near else "`animalcat server config` lists all"
+        hint = f"the nearest is {near[0]!r}" if near else "`animalcat serve --check` lists all"
         raise SettingsError(f"{path}: no setting is named {key!r}; {hint}")
     return values
 

@@ -45,7 +45,7 @@ def next_steps(
                 "it failed at may say what the layout lacks:",
                 f"animalcat episode explain {session.id}/NUMBER",
             ),
-            _step("Another layout may have a node for that:", "animalcat layout list"),
+            _step("Another layout may have a node for that:", "animalcat layout show"),
         ]
     battery = session.spec.battery
     latents = {latent.name: latent for latent in profile.layout.latents}

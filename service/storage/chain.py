@@ -4,8 +4,8 @@ Whenever something of a session is stored for good (its specification, how it st
 attempt with its decision and its recording, a certificate and its draws, its profile and the fit
 behind it), a link is added in the same transaction. Each link holds the digest of that content and
 of the link before it. Who changes content, adds or removes some, or changes a link, breaks the
-chain. Who may write the whole database can forge a whole chain: the last link (`session verify`
-prints it) is what to note elsewhere.
+chain. Who may write the whole database can forge a whole chain: the last link, which
+`session show --verify` prints, is what to note elsewhere.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ _SIGNS: Final = (
 
 REMEDY: Final = (
     "Copy it away with all files of the data directory, then restore a backup. Without one, "
-    "`sqlite3 animalcat.sqlite .recover` gets what can be read of SQLite; `session verify` then "
-    "says of each session what is as it was stored"
+    "`sqlite3 animalcat.sqlite .recover` gets what can be read of SQLite; `session show --verify` "
+    "then says of each session what is as it was stored"
 )
 
 

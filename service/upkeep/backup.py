@@ -42,8 +42,8 @@ MANIFEST: Final = "manifest.json"
 DUMP: Final = "animalcat.dump"
 """Name of the copy of a PostgreSQL in a backup; that of an SQLite is called as in its folder."""
 ENDINGS: Final = (".tar", ".tar.gz")
-OTHERS: Final = ("calibrations", "outcomes", "profiles", "studies")
-"""Folders of a data directory that belong to no session: calibrated layouts, tables, and who took
+OTHERS: Final = ("calibrations", "profiles", "studies")
+"""Folders of a data directory that belong to no session: calibrated layouts, profiles, and who took
 part in studies."""
 KEY_SUFFIX: Final = ".key"
 """How the names of files with keys end, also of those of studies."""

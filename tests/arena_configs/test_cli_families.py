@@ -1,4 +1,4 @@
-"""`animalcat arena make` and `animalcat arena families`."""
+"""`animalcat arena make`: arenas, and what families there are."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def checked(schema: str, text: str) -> list[dict[str, Any]]:
 
 
 def test_families_are_listed() -> None:
-    rows = checked("arena_families", run("families", "--json"))
+    rows = checked("arena_families", run("make", "--json"))
     assert [row["family"] for row in rows] == list(FAMILIES)
     (detour,) = (row for row in rows if row["family"] == "detour")
     assert detour["paradigms"] == ["wall", "bay", "tunnel"]
     assert "detour" in detour["claims"]
-    table = run("families")
+    table = run("make")
     assert all(name in table for name in FAMILIES)
 
 
 def test_a_family_is_shown_with_its_parameters() -> None:
-    (row,) = checked("arena_families", run("families", "cups", "--json"))
-    shown = run("families", "cups")
+    (row,) = checked("arena_families", run("make", "cups", "--about", "--json"))
+    shown = run("make", "cups", "--about")
     assert all(name in shown for part in ("paradigms", "parameters") for name in row[part])
     assert "2 to 3, whole numbers" in shown
     assert row["controls"]["glass"] in shown
     assert "one of grey, brown" in shown
-    assert "uniform in the logarithm" in run("families", "navigation")
-    assert "screen" in run("families", SCREEN)
-    assert "there are: a-not-b, aperture" in run("families", "cup", code=2)
+    assert "uniform in the logarithm" in run("make", "navigation", "--about")
+    assert "screen" in run("make", SCREEN, "--about")
+    assert "there are: a-not-b, aperture" in run("make", "cup", "--about", code=2)
 
 
 def test_arenas_and_controls_are_written(tmp_path: Path) -> None:

@@ -75,9 +75,9 @@ def test_it_talks_to_any_server(
         ["session", "show", id_],
         ["episode", "list", id_],
         ["profile", "show", id_],
-        ["battery", "list"],
+        ["battery", "show"],
         ["battery", "show", "navigation"],
-        ["campaign", "list"],
+        ["campaign", "show"],
     ):
         done = run(base, *words, "--server", server.address, "--json")
         assert done.returncode == 0, (words, done.stderr)
@@ -89,10 +89,10 @@ def test_it_talks_to_any_server(
     [
         ["serve"],
         ["demo"],
-        ["battery", "list"],
+        ["battery", "show"],
         ["profile", "show", "one"],
         ["arena", "check", "."],
-        ["layout", "list"],
+        ["layout", "show"],
         ["episode", "replay", "one.mcap"],
     ],
 )

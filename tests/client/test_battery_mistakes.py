@@ -221,7 +221,7 @@ def test_an_edited_folder_takes_its_name_only_where_it_is_named(
     assert [first.digest[:12] in note and new.digest[:12] in note for note in looked.notes] == [
         True
     ]
-    told = call("session", "verify", session.id, "--server", server.address)
+    told = call("session", "show", "--verify", session.id, "--server", server.address)
     assert "note: it was played on an older version of battery edited" in told.output
     write(folder)
     assert client.import_battery(folder, replace=True).digest == first.digest
@@ -242,7 +242,7 @@ def test_a_local_folder_does_not_take_a_shipped_name(run: Run, tmp_path: Path) -
     taken = run("check", "./navigation")
     assert "battery navigation-files: 2 instances" in taken.output
     assert taken.exit_code == 0
-    assert "12 instances" in run("check", "batteries/navigation").output
+    assert "12 instances" in run("show", "--check", "batteries/navigation").output
 
 
 def test_a_session_with_arenas_that_cannot_be_played_says_so_and_fails(
@@ -267,8 +267,8 @@ def test_a_session_with_arenas_that_cannot_be_played_says_so_and_fails(
         "failed 3 times at each, most recently with: backend:"
     )
     assert list(client.profile(session)["provenance"]["unplayable"]) == [broken.name]
-    for command in ("resume", "watch"):
-        told = call("session", command, session.id, "--server", server.address)
+    for command in (("resume",), ("show", "--follow")):
+        told = call("session", *command, session.id, "--server", server.address)
         assert told.exit_code == 1, told.output
         assert "could not be played" in " ".join(told.output.split())
 
@@ -317,10 +317,11 @@ def test_every_command_finds_the_same_in_a_folder(
     outputs = {
         "import": run("import", "kinds", "--name", "of-kinds"),
         "folder": run("check", "./kinds"),
-        "stored": run("check", "batteries/of-kinds"),
+        "stored": run("show", "--check", "batteries/of-kinds"),
         "session": call(
             "session",
-            "create",
+            "run",
+            "--elsewhere",
             "--agent",
             "any",
             "--battery",
@@ -419,7 +420,7 @@ def test_a_battery_is_measured_by_the_layout_that_it_names(
     assert "layout aaio, variant metres-15 (the battery names none): covers 2 of 2" in shown
     report = json.loads(run("report", "meant", "--json").stdout)
     assert report["precision"]["layout"] == "object-permanence"
-    create = ("create", "--agent", "any", "--server", server.address, "--battery")
+    create = ("run", "--elsewhere", "--agent", "any", "--server", server.address, "--battery")
     said = call("session", *create, "meant").output
     assert "layout object-permanence (measured): the battery names it" in said
     said = call("session", *create, "batteries/unmeant").output
@@ -452,9 +453,9 @@ def test_what_no_play_can_pass_is_played_only_where_it_is_asked_for(
     write(tmp_path / "marks", 1, 0, -5, 0)
     made = client.import_battery(tmp_path / "marks")
     assert list(made.set_aside) == ["a0"]
-    for words in (("show", "batteries/marks"), ("check", "batteries/marks")):
+    for words in (("show", "batteries/marks"), ("show", "--check", "batteries/marks")):
         assert "a0" in run(*words).output
-    assert run("check", "batteries/marks").exit_code == 1
+    assert run("show", "--check", "batteries/marks").exit_code == 1
     for keep, covered in ((None, 3), (True, 4)):
         session = client.create_session(
             agent="marks", battery="marks", keep_unpassable=keep, max_episodes=2

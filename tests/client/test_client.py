@@ -288,7 +288,16 @@ def test_python_command_and_wire_have_the_same_defaults(server: Server, client: 
 
     client.create_session(agent="defaults", battery="navigation")
     python = made()
-    command = [sys.executable, "-m", "animalcat", "session", "create", "--agent", "defaults"]
+    command = [
+        sys.executable,
+        "-m",
+        "animalcat",
+        "session",
+        "run",
+        "--elsewhere",
+        "--agent",
+        "defaults",
+    ]
     command += ["--battery", "navigation", "--server", server.address]
     subprocess.run(command, check=True, capture_output=True)
     assert made() == python

@@ -124,7 +124,9 @@ def test_a_loop_that_knows_nothing_is_tested_as_an_agent_over_grpc_is(
 def test_the_page_can_be_followed(server: Server, client: animalcat.Client, tmp_path: Path) -> None:
     text = PAGE.read_text()
     play, _ = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:2]
-    (create,) = re.findall(r"^\.venv/bin/animalcat (session create .*)$", text, re.MULTILINE)
+    (create,) = re.findall(
+        r"^\.venv/bin/animalcat (session run --elsewhere .*)$", text, re.MULTILINE
+    )
     (tmp_path / "arena.yml").write_text(text.split("```yaml\n")[1].split("```")[0])
     (tmp_path / "play.py").write_text(re.sub(r'"/home/me/[^"]*"', repr(str(STAND_IN)), play))
     create = create.replace("localhost:50051", server.address)

@@ -153,7 +153,9 @@ def test_an_agent_plays_with_the_service(
             said(f"animalcat session list {SERVER}")
             options = f" {SERVER}"
         made.copy(arenas, "service", "/data/few")
-        create = "animalcat session create --agent example --battery /data/few --max-episodes 3"
+        create = (
+            "animalcat session run --elsewhere --agent example --battery /data/few --max-episodes 3"
+        )
         made.run("service", create + " --no-certify" + options, **known)
         token = made.run("service", said("animalcat token create --agent example"))
         made.environment |= {"ANIMALCAT_CA": ca, "ANIMALCAT_TOKEN": token}
@@ -169,7 +171,7 @@ def test_an_agent_plays_with_the_service(
         listing = f"animalcat session list --json{options}"
         (session,) = json.loads(made.run("service", listing, **known))
         assert (session["state"], session["episodes"]) == ("finished", 3)
-        verify = f"animalcat session verify {session['session']}{options}"
+        verify = f"animalcat session show --verify {session['session']}{options}"
         made.run("service", verify, **known)
         if store == "postgresql":
             query = ["-tAc", "select count(*) from episodes"]

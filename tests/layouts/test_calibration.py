@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import betainc, gammaln
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from animalcat.cli.layout.calibration import PARTICLES
-from animalcat.cli.layout.commands import app_for
 from animalcat.layouts.checking.calibration import (
     SimulationBasedCalibration,
     problems,
@@ -22,6 +21,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.model.likelihood import log_beyond
 from animalcat.layouts.model.spec import Layout
+from tests.command_line import call
 
 EVERY = [(name, variant) for name in LAYOUTS for variant in variants(name)]
 
@@ -118,7 +118,7 @@ def test_what_a_score_at_the_edge_says(a: float, b: float) -> None:
 
 
 def check(*arguments: object) -> Result:
-    return CliRunner().invoke(app_for("check"), ["check", *map(str, arguments)])
+    return call("layout", "check", *arguments)
 
 
 def test_the_command() -> None:

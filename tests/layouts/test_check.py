@@ -8,16 +8,16 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from animalcat.cli.layout.commands import app_for
+from tests.command_line import call
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 LAYOUT, TABLE = EXAMPLES / "reading.yaml", EXAMPLES / "reading.csv"
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app_for(str(arguments[0])), [str(a) for a in arguments])
+    return call("layout", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def run(*arguments: object) -> Result:
     [
         (("check", LAYOUT, "--table", TABLE), "Say --agent COLUMN"),
         (("check", LAYOUT, "--table", TABLE, "--agent", "elm"), "reading.csv: no column 'elm'"),
-        (("check", LAYOUT, "--table", "no.csv", "--agent", "oak"), "no.csv: no such file or"),
+        (("check", LAYOUT, "--table", "no.csv", "--agent", "oak"), "no.csv: No such file or"),
         (("check", "reading", "--table", TABLE, "--agent", "oak"), "valid: "),
         (("check", "aaio", "--table", TABLE, "--agent", "oak"), "no column 'rewardDistance'"),
         (

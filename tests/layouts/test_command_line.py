@@ -12,13 +12,13 @@ import jsonschema
 import pytest
 import typer
 from scipy.stats import spearmanr
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from animalcat.cli.layout.commands import app_for
 from animalcat.cli.layout.outcomes import read_covered
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.outcomes import outcomes_bytes, read_outcomes
 from benchmarks.papers.olympics import INSTANCES
+from tests.command_line import call
 
 # Means of navigationAbility and visualAbility and the success rate that Burden et al. 2023 print in
 # Figure 9, for the entrants whose outcomes are in the data folder.
@@ -73,7 +73,7 @@ arenas:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app_for(str(arguments[0])), [str(a) for a in arguments])
+    return call("layout", *arguments)
 
 
 def schema() -> dict[str, Any]:
@@ -82,12 +82,12 @@ def schema() -> dict[str, Any]:
 
 
 def test_list() -> None:
-    rows = json.loads(run("list", "--json").stdout)
+    rows = json.loads(run("show", "--json").stdout)
     assert [(row["name"], row["variant"]) for row in rows] == [
         (name, variant) for name in LAYOUTS for variant in variants(name)
     ]
     assert rows[0]["capabilities"] == ["navigationAbility", "visualAbility"]
-    assert "as-printed" in run("list").stdout
+    assert "as-printed" in run("show").stdout
 
 
 def test_show() -> None:
@@ -189,7 +189,7 @@ def test_fit_of_a_small_table(folder: Path) -> None:
     assert counts == [("me", 1, 2), ("you", 1, 1)]
 
 
-def test_imported_outcomes_are_a_table_for_layouts(
+def test_exported_outcomes_are_a_table_for_layouts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (
@@ -197,10 +197,9 @@ def test_imported_outcomes_are_a_table_for_layouts(
         "a,p,success,me,1.5\nb,p,failure,me,2\na,p,fault,me,1.5\na,p,failure,you,1.5\n"
     )
     content = outcomes_bytes(read_outcomes(text.encode()), "parquet")
-    (tmp_path / "outcomes").mkdir()
-    (tmp_path / "outcomes" / "mine.parquet").write_bytes(content)
+    (tmp_path / "mine.parquet").write_bytes(content)
     layout = load_layout("one-capability")
-    found = read_covered(Path("mine"), [], [layout], tmp_path)
+    found = read_covered(tmp_path / "mine.parquet", [], [layout])
     assert found.notes == (
         "left out 1 of 4 rows as no evidence: 1 fault",
         "no difficulty: 5 is taken (if_missing)",
@@ -210,10 +209,10 @@ def test_imported_outcomes_are_a_table_for_layouts(
     played, y = table.of("me")
     assert (played.names, y.tolist()) == (("a", "b"), [1.0, 0.0])
     assert played.column("goalSize").tolist() == [1.5, 2.0]
-    yours = read_covered(Path("mine"), ["you"], [layout], tmp_path).table
+    yours = read_covered(tmp_path / "mine.parquet", ["you"], [layout]).table
     assert yours.of("you")[1].tolist() == [0.0]
     with pytest.raises(typer.Exit):
-        read_covered(Path("mine"), ["her"], [layout], tmp_path)
+        read_covered(tmp_path / "mine.parquet", ["her"], [layout])
     assert "no agent 'her'; agents: me, you" in capsys.readouterr().err
 
 

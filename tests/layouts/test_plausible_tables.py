@@ -393,7 +393,9 @@ def test_arenas_are_found_by_name_by_file_and_without_folders() -> None:
         pytest.param("task,a\ng1,.5\n", "no column `instance`; columns: task, a", id="no names"),
         pytest.param("instance,a\ng1,0\ng2,1\ng3,1\n", "all outcomes are 0 and 1: are", id="0, 1"),
         pytest.param("instance,a\ng1,True\ng2,False\n", "give --as successes", id="T1"),
-        pytest.param(EXPORT, "as `outcomes export` writes it.*by --table", id="an export"),
+        pytest.param(
+            EXPORT, "as `profile export --format csv` writes it.*by --table", id="an export"
+        ),
     ],
 )
 def test_rewards_that_are_refused(text: str, words: str) -> None:

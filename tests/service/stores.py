@@ -1,8 +1,8 @@
 """Makes stores as large as years of work would leave them, without playing anything.
 
 What is written is what playing would have left: batteries under their digests, decisions that a
-learner made, outcomes, a chain whose links hold (`session verify` finds nothing), profiles, and
-recordings if they are asked for. Decisions are those of one short measurement on each battery,
+learner made, outcomes, a chain whose links hold (`session show --verify` finds nothing), profiles,
+and recordings if they are asked for. Decisions are those of one short measurement on each battery,
 repeated with other instances, since asking a learner 300,000 times would take an hour.
 """
 

@@ -109,7 +109,17 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_session_that_waits_for_its_agent(arenas: Path, tmp_path: Path) -> None:
-    create = ("session", "create", "--agent", "mine", "--battery", arenas, "--max-episodes", "2")
+    create = (
+        "session",
+        "run",
+        "--elsewhere",
+        "--agent",
+        "mine",
+        "--battery",
+        arenas,
+        "--max-episodes",
+        "2",
+    )
     done = animalcat(*create, data=tmp_path)
     assert done.returncode == 0, done.stderr
     (listed,) = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
@@ -231,7 +241,7 @@ def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert {row["agent"] for row in result["comparison"]["standings"]} == both
 
     with server_for(None, tmp_path):
-        listed = json.loads(looked("campaign", "list", "--json", data=tmp_path).stdout)
+        listed = json.loads(looked("campaign", "show", "--json", data=tmp_path).stdout)
         assert [row["campaign"] for row in listed] == [result["campaign"]]
         shown = looked("campaign", "show", result["campaign"], data=tmp_path)
         assert "Agents side by side" in shown.stdout

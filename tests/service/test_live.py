@@ -156,7 +156,7 @@ def test_what_was_said_to_be_out_of_reach_is_taken_back(capsys: pytest.CaptureFi
 async def test_a_session_that_somebody_else_runs_is_watched(service: Service) -> None:
     session = await service.create(3)
     name = session.removeprefix("sessions/")
-    words = ["session", "watch", name, "--server", service.running.address]
+    words = ["session", "show", "--follow", name, "--server", service.running.address]
 
     def watch(*more: str) -> Any:
         return CliRunner().invoke(build([*words, *more]), [*words, *more])
@@ -177,7 +177,7 @@ async def test_a_session_that_somebody_else_runs_is_watched(service: Service) ->
 
 
 def test_where_no_server_works_nothing_is_watched(tmp_path: Path) -> None:
-    words = ["session", "watch", "mine-1a2b", "--data", str(tmp_path)]
+    words = ["session", "show", "--follow", "mine-1a2b", "--data", str(tmp_path)]
     done = CliRunner().invoke(build(words), words)
     assert done.exit_code == 4
     assert f"no server works on {tmp_path}" in done.stderr

@@ -441,7 +441,7 @@ async def test_all_routes_fit_the_posterior_of_the_session(
 async def test_a_layout_of_two_outcomes_has_one_truth_too(
     service: Service, sessions: dict[str, Played]
 ) -> None:
-    """Tables of `outcomes export` are fitted by success alone, so its routes are the others."""
+    """Exported tables are fitted by success alone, so its routes are the others."""
     one = await made(service, "scores", layout="navigation-speed")
     assert json.loads(one.files["json"])["diagnostics"]["evidence"] == one.evidence
     with pytest.raises(TableError, match="takes other outcomes than success"):

@@ -71,5 +71,5 @@ def test_a_session_over_what_is_ones_own(tmp_path: Path) -> None:
     assert any(row["outcome"] == "success" for row in rows)
     shown = animalcat("layout", "show", "--session", session, data=tmp_path)
     assert yaml.safe_load(shown) == yaml.safe_load((EXAMPLES / layout.name).read_text())
-    listed = json.loads(animalcat("layout", "list", "--json", data=tmp_path))
+    listed = json.loads(animalcat("layout", "show", "--json", data=tmp_path))
     assert [row["name"] for row in listed if row["from"] != "shipped"] == ["garden"]

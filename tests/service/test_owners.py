@@ -199,8 +199,8 @@ async def test_commands_of_several_people(
         listed = json.loads((await run("otto", "session", "list", "--everybody", "--json")).stdout)
         assert [row["owner"] for row in listed] == ["ann"]
         assert "ann" in (await run("ada", "session", "list", "--owner", "ann")).stdout
-        assert "hers" in (await run("ann", "battery", "list")).stdout
-        assert "hers" not in (await run("bob", "battery", "list")).stdout
+        assert "hers" in (await run("ann", "battery", "show")).stdout
+        assert "hers" not in (await run("bob", "battery", "show")).stdout
         await who["ada"].hand_over(session.name, "bob")
         done = await run("bob", "delete", session.id)
         assert "nothing was deleted" in done.stdout

@@ -115,7 +115,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(
     assert rows["store"] == ("postgresql://u:***@h/d", str(file))
     assert rows["max_streams"] == (1000, "default")
     monkeypatch.setenv("ANIMALCAT_SECRET", "hush")
-    code, printed = command("server", "config", "--json")
+    code, printed = command("serve", "--check", "--json")
     assert code == 0
     assert "hush" not in printed
 
@@ -137,7 +137,7 @@ def test_a_wrong_file_is_told_by_place(tmp_path: Path, text: str, said: str) -> 
     with pytest.raises(SettingsError, match=said) as wrong:
         Settings(config=file)
     assert str(wrong.value).startswith(str(file))
-    assert command("server", "config", str(file))[0] == 2
+    assert command("serve", "--check", "--config", str(file))[0] == 2
 
 
 def test_a_file_is_checked_with_what_it_names(tmp_path: Path) -> None:
@@ -145,13 +145,13 @@ def test_a_file_is_checked_with_what_it_names(tmp_path: Path) -> None:
     pem, key = certificate(tmp_path, 90)
     _, other = certificate(tmp_path, 90, "other")
     file.write_text(f'host = "0.0.0.0"\ntls_certificate = "{pem}"\ntls_key = "{key}"\n')
-    assert command("server", "config", str(file))[0] == 0
+    assert command("serve", "--check", "--config", str(file))[0] == 0
     file.write_text(f'host = "0.0.0.0"\ntls_certificate = "{pem}"\ntls_key = "{other}"\n')
-    code, said = command("server", "config", str(file))
+    code, said = command("serve", "--check", "--config", str(file))
     assert code == 2
     assert "is not the private key of" in said
     file.write_text('host = "0.0.0.0"\n')
-    assert "needs credentials" in command("server", "config", str(file))[1]
+    assert "needs credentials" in command("serve", "--check", "--config", str(file))[1]
 
 
 @pytest.mark.asyncio(loop_scope="session")

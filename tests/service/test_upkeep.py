@@ -492,7 +492,7 @@ async def test_a_session_that_is_restored_goes_on_to_the_bit(
         again, resumed = await finish(service, name, 1)
     assert counted(again) == counted(whole)
     assert resumed["nodes"] == profile["nodes"]
-    words = [sys.executable, "-m", "animalcat", "session", "verify", session, "--data"]
+    words = [sys.executable, "-m", "animalcat", "session", "show", "--verify", session, "--data"]
     done = subprocess.run([*words, tmp_path / "again"], capture_output=True, check=True)
     assert b"is as it was stored" in done.stdout
     change(tmp_path / "again", "DELETE FROM chain")

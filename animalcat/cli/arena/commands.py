@@ -27,7 +27,7 @@ from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes, merged
 from animalcat.arenas.arena_files import same_names
-from animalcat.cli.arena.families import families, make
+from animalcat.cli.arena.families import make
 from animalcat.cli.arena.files import found_files, instance_name, named_files, tell_problems
 from animalcat.cli.arena.options import Paths
 from animalcat.cli.shared.common import common, without
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Check, measure, draw and play arena files.", no_args_is_help=True)
 app.command("make")(make)
-app.command("families")(families)
 
 MOST_ROWS: Final = 40
 """Problems that are listed one by one; more are grouped by kind."""

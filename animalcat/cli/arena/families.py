@@ -1,4 +1,4 @@
-"""`animalcat arena make` and `arena families`: arenas from families, and which there are."""
+"""`animalcat arena make`: arenas from families, and which there are."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def make(
         str,
         typer.Argument(
             metavar="FAMILY",
-            help="A family by its name (see `arena families`), or the file of one of your own.",
-            show_default=False,
+            help="A family by its name, or the file of one of your own.",
+            show_default="list all",
         ),
-    ],
+    ] = "",
     number: Annotated[
         int, typer.Option("-n", metavar="NUMBER", min=1, max=100_000, help="How many instances.")
     ] = 1,
@@ -98,6 +98,9 @@ def make(
             "claims. The exit code is 1 if a claim does not hold.",
         ),
     ] = False,
+    about: Annotated[
+        bool, typer.Option("--about", help="Only say what the family is, and what it takes.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Write the arenas into this folder."),
@@ -107,7 +110,14 @@ def make(
 
     One arena is printed, several are listed; with -o they are written, each into a file of its own,
     beside instances.json, which says what each of them is. The same seed makes the same arenas.
+
+    Without a family, those that come with the project or with plugins are listed; of a plugin's
+    code none is run for that. --about shows one with its paradigms, with what its parameters are
+    drawn from, and with its controls.
     """
+    if about or not family:
+        _describe_families(family)
+        return
     if part is not None and part not in PARTS:
         fail(f"--part {part}: it is {' or '.join(PARTS)}")
     if control and demand:
@@ -151,21 +161,8 @@ def make(
 
 
 @without("--server", "--data")
-def families(
-    family: Annotated[
-        str,
-        typer.Argument(
-            metavar="FAMILY",
-            help="Show this one: a family by its name, or the file of one of your own.",
-            show_default="list all",
-        ),
-    ] = "",
-) -> None:
-    """List the families that come with the project or with plugins, or show one of them.
-
-    None of a plugin's code is run to list it. One is shown with its paradigms, with what its
-    parameters are drawn from, and with its controls.
-    """
+def _describe_families(family: str) -> None:
+    """List the families that come with the project or with plugins, or show one of them."""
     try:
         chosen = [_family(family)] if family else [load_family(name) for name in FAMILIES]
     except ArenaError as error:
@@ -359,7 +356,7 @@ def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:
     return {
         "family": plugin.name,
         "description": f"a plugin of {plugin.distribution} {plugin.version}; animalcat arena "
-        f"families {plugin.name} shows it",
+        f"make {plugin.name} --about shows it",
         "paradigms": [],
         "controls": {},
         "parameters": [],

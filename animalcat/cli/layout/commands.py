@@ -10,8 +10,7 @@ import typer
 from animalcat.cli.shared.command_help import unused
 
 VERBS: Final[dict[str, tuple[str, str, str]]] = {
-    "list": ("show", "list_layouts", "List the layouts: shipped, of plugins, and of sessions."),
-    "show": ("show", "show", "Show what a layout says, or draw it."),
+    "show": ("show", "show", "List layouts, show what one says, or draw it."),
     "fit": ("fit", "command", "Work out profiles from outcomes that you already have."),
     "check": ("check", "command", "Check whether a layout describes outcomes, or is calibrated."),
 }

@@ -11,11 +11,9 @@ from typing import Annotated, Final
 import typer
 
 from animalcat.cli.layout.show import load
-from animalcat.cli.outcomes import FOLDER
 from animalcat.cli.shared.outcome_table import is_export, or_fail
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import progress
-from animalcat.cli.shared.remote import data_folder
 from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.fitting.fits import Fit, fit_instances
 from animalcat.layouts.library.choice import choose, hint, look_at, said
@@ -39,8 +37,7 @@ Table = Annotated[
         metavar="TABLE",
         help="A CSV file with one row for each arena: its meta-features, and one column of "
         "outcomes for each agent. Columns `instance` and `paradigm` may name the arena and its "
-        "kind. Or a table as `outcomes export` writes it, or the name of one that `outcomes "
-        "import` has kept.",
+        "kind. Or a table as `profile export --format csv` writes it.",
         rich_help_panel=OUTCOMES,
     ),
 ]
@@ -49,9 +46,9 @@ Agents = Annotated[
     typer.Option(
         "--agent",
         metavar="NAME",
-        help="The column of an agent's outcomes, or an agent of a table that `outcomes export` "
-        "wrote. Repeat it for several agents; a column may be a pattern such as 'reader-*'. "
-        "Without it, all agents of such a table are taken.",
+        help="The column of an agent's outcomes, or an agent of a table that `profile "
+        "export --format csv` wrote. Repeat it for several agents; a column may be a pattern "
+        "such as 'reader-*'. Without it, all agents of such a table are taken.",
         rich_help_panel=OUTCOMES,
     ),
 ]
@@ -61,11 +58,12 @@ def read_covered(path: Path, agents: Sequence[str], layouts: Sequence[Layout]) -
     """The outcomes of a table that layouts describe; ends the command where it is wrong.
 
     Args:
-        path: A CSV or Parquet file, or the name of a table that was imported.
-        agents: Columns of the file; or agents of a table in the form of `outcomes export`.
+        path: A CSV or Parquet file.
+        agents: Columns of the file; or agents of a table in the form of
+            `profile export --format csv`.
         layouts: The layouts.
     """
-    return or_fail(path, lambda: covered_outcomes(_source(path), agents, layouts))
+    return or_fail(path, lambda: covered_outcomes(path, agents, layouts))
 
 
 def read_meant(
@@ -85,7 +83,7 @@ def read_meant(
     loaded = [(load(name, variant), variant) for name, variant in named]
 
     def read() -> tuple[CoveredOutcomes, list[Layout]]:
-        table, notes, exported = _table(_source(path), agents)
+        table, notes, exported = _table(path, agents)
         look = look_at(table.instances)
         layouts: list[Layout] = []
         for layout, variant in loaded:
@@ -105,7 +103,7 @@ def covered_outcomes(
 
     Args:
         source: A file, or its text: with a column of outcomes for each agent, or in the form of
-            `outcomes export`.
+            `profile export --format csv`.
         agents: Columns of agents, or agents of the table.
         layouts: The layouts.
 
@@ -156,16 +154,6 @@ def _covered(
         insist_success(layout)
     covered = table.covered(layouts)
     return replace(covered, notes=(*notes, *covered.notes))
-
-
-def _source(path: Path) -> Path:
-    """The file of a table, which may be one that was imported."""
-    folder = data_folder() / FOLDER
-    kept = folder / f"{path}.parquet"
-    if not path.exists() and not (len(path.parts) == 1 and kept.is_file()):
-        known = ", ".join(sorted(path.stem for path in folder.glob("*.parquet"))) or "none"
-        fail(f"{path}: no such file or imported table; imported tables: {known}")
-    return path if path.exists() else kept
 
 
 def fit_layouts(layouts: Sequence[Layout], table: OutcomeTable, seed: int) -> list[dict[str, Fit]]:

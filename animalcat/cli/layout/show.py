@@ -1,4 +1,4 @@
-"""`animalcat layout list` and `show`: which layouts there are, and what is in one."""
+"""`animalcat layout show`: which layouts there are, and what is in one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from animalcat.layouts.model.spec import Feature, Layout, to_dict
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="LAYOUT", help="The name of a layout, from `layout list`, or a YAML file."
+        metavar="LAYOUT", help="The name of a layout, from `layout show`, or a YAML file."
     ),
 ]
 Variant = Annotated[
@@ -48,15 +48,8 @@ def every_variant(name: str) -> list[Layout]:
         fail(str(error))
 
 
-def list_layouts(
-    everybodys: Everybodys = False,
-    owner: OfOwner = "",
-) -> None:
-    """List the shipped layouts with their variants, those of plugins, and those of sessions.
-
-    What sessions brought along is kept in the data directory, or by the server; yours and those of
-    nobody are shown. None of a plugin's code is run to list it; `layout show NAME` reads it.
-    """
+def _list(asked: values.OwnerFilter) -> None:
+    """List the shipped layouts with their variants, those of plugins, and those of sessions."""
     rows = [
         _listed(layout, layout.identity, "shipped")
         for name in LAYOUTS
@@ -64,7 +57,7 @@ def list_layouts(
         for layout in [load_layout(name, variant)]
     ]
     rows += [_of_plugin(one) for one in plugins.every("layout") if one.name not in LAYOUTS]
-    for kept in _kept(whose(everybodys, owner)):
+    for kept in _kept(asked):
         layout = parse_layout(kept.text, kept.variant)
         brought = _listed(layout, kept.digest, "a session brought it")
         rows.append({**brought, "owner": kept.owner})
@@ -76,7 +69,7 @@ def show(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="LAYOUT", help="The name of a layout, from `layout list`, or a YAML file."
+            metavar="LAYOUT", help="The name of a layout, or a YAML file.", show_default="all"
         ),
     ] = None,
     variant: Annotated[
@@ -96,13 +89,23 @@ def show(
             help="Draw the layout as a graph, as FILE.svg, FILE.png or FILE.pdf.",
         ),
     ] = None,
+    everybodys: Everybodys = False,
+    owner: OfOwner = "",
 ) -> None:
     """Show what a layout says: nodes, units, priors, linking functions, and what it leaves out.
 
     With --session, the YAML text that the session was made with is printed. It can be used as a
     layout file again.
+
+    Without a name, layouts are listed: the shipped ones with their variants, those of plugins, of
+    whose code none is run, and those that sessions brought along, yours and those of nobody.
     """
-    if (name is None) == (session is None):
+    if name is None and session is None:
+        if variant or output is not None:
+            fail("--variant and --output go with the name of a layout or a file, or --session")
+        _list(whose(everybodys, owner))
+        return
+    if name is not None and session is not None:
         fail("give the name of a layout or a file, or --session")
     if session is not None:
         kept = _of_session(session)

@@ -1,4 +1,4 @@
-"""`animalcat session`: run, create, list, show, watch, export, resume and end sessions."""
+"""`animalcat session`: run, list, show, export, resume and end sessions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
+from animalcat.apart import AgentProcess, ApartError, Bounds, Permission
+from animalcat.apart import follow as follow_agents
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
 from animalcat.cli.session.options import SessionPlan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
@@ -65,10 +66,9 @@ from animalcat.values.options import SessionOptions
 from animalcat.wire.words import NOT_CONFINED
 
 app = typer.Typer(
-    help="Measure an agent, and list, show, watch, export, resume, cancel and verify sessions.",
+    help="Measure an agent, and list, show, export, resume and cancel sessions.",
     no_args_is_help=True,
 )
-app.command()(watch)
 
 
 class RulingName(StrEnum):
@@ -85,7 +85,17 @@ def run(plan: SessionPlan) -> None:
     """Measure an agent, and print its profile.
 
     The agent plays until every capability of the layout is known, or until a limit is reached.
+    With --elsewhere the session waits for an agent that connects by itself: by `animalcat agent
+    run`, as a RemoteEnv, or as code for Animal-AI on the stand-in (ANIMALCAT_SESSION).
     """
+    if plan.elsewhere:
+        with plan.client() as client:
+            session = plan.create(client)
+        if common().as_json:
+            print_json(session_row(session))
+        else:
+            typer.echo(session.id)
+        return
     check_reference(plan.agent, shown(SessionOptions, plan.options))
     check_apart([plan.agent], plan.bounds, None if common().server else data_folder())
     with plan.client() as client:
@@ -97,23 +107,6 @@ def run(plan: SessionPlan) -> None:
 
 PRIVILEGED_NOTE: Final = "; privileged: the agent was shown the arena's true state"
 """What is added to the title of a profile that does not tell what an agent can do by itself."""
-
-
-@app.command()
-@takes_plan
-def create(plan: SessionPlan) -> None:
-    """Create a session that waits for its agent, and print its id.
-
-    The agent may have any name, and gives the same name when it connects. It can then play by
-    `animalcat agent run`, as a RemoteEnv, or as code for Animal-AI on the stand-in
-    (ANIMALCAT_SESSION).
-    """
-    with plan.client() as client:
-        session = plan.create(client)
-        if common().as_json:
-            print_json(session_row(session))
-        else:
-            typer.echo(session.id)
 
 
 @app.command()
@@ -239,8 +232,31 @@ def show(
         int,
         typer.Option(metavar="NUMBER", min=0, help="How many of the last choices to explain."),
     ] = 3,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Follow it until it is over. With --json every event is a line of JSON.",
+        ),
+    ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Say whether all that it rests on is as it was stored."),
+    ] = False,
 ) -> None:
-    """Show how far a session is, and why it chose the last arenas."""
+    """Show how far a session is, and why it chose the last arenas.
+
+    --follow shows on a terminal a table that changes, else a line now and then. Ctrl-C ends
+    following alone. The exit code is 1 when the session does not finish, or some of its arenas
+    could not be played.
+
+    --verify looks at its records and recordings, the files of its fits, its arenas with their
+    demands, and its layout. Everything that was changed, is gone or cannot be read is named, and
+    the exit code is 1 then. The digest that is printed stands for all of it: note it elsewhere.
+    """
+    if follow or verify:
+        (watch if follow else _verify)(session)
+        return
     with client_for() as client:
         current = client.get_session(session)
         about = _provenance(client, current)
@@ -286,14 +302,8 @@ def cancel(session: SessionArgument) -> None:
         _show(client.cancel_session(session))
 
 
-@app.command()
-def verify(session: SessionArgument) -> None:
-    """Look whether all that a session rests on is as it was stored.
-
-    That is its records and recordings, the files of its fits, its arenas with their demands, and
-    its layout. Everything that was changed, is gone or cannot be read is named, and the exit code
-    is 1 then. The digest that is printed stands for all of it: note it elsewhere.
-    """
+def _verify(session: str) -> None:
+    """Print whether all that a session rests on is as it was stored; exit code 1 if not."""
     with client_for() as client:
         verification = client.verify_session(session)
     if common().as_json:
@@ -351,7 +361,7 @@ def run_agent(
 
         async def play() -> None:
             async with shown.looking(client.aio):
-                await follow(client.aio, session, processes, shown.tell)
+                await follow_agents(client.aio, session, processes, shown.tell)
 
         try:
             client.run(play())

@@ -51,7 +51,7 @@ Layout = Annotated[
     str,
     typer.Option(
         metavar="NAME_OR_FILE",
-        help="The measurement layout: a name from `layout list`, or a YAML file.",
+        help="The measurement layout: a name from `layout show`, or a YAML file.",
         show_default="the one that the battery names, else aaio",
         rich_help_panel=PLAYED,
     ),
@@ -90,6 +90,7 @@ class SessionPlan:
         builds: Unity builds that a private server may run.
         plugins: Packages whose plugins it may run.
         bounds: Within what the agent's process plays.
+        elsewhere: Only make the session: its agent comes by itself.
     """
 
     agent: str
@@ -100,6 +101,7 @@ class SessionPlan:
     builds: tuple[Path, ...]
     plugins: tuple[str, ...]
     bounds: Bounds
+    elsewhere: bool
 
     @contextmanager
     def client(self) -> Generator[Client]:
@@ -132,6 +134,15 @@ def _plan(
         ),
     ],
     battery: Battery,
+    elsewhere: Annotated[
+        bool,
+        typer.Option(
+            "--elsewhere",
+            help="Only make the session, and print its id: its agent connects by itself. It may "
+            "have any name, and gives the same name when it does.",
+            rich_help_panel=AGENT,
+        ),
+    ] = False,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -211,6 +222,7 @@ def _plan(
         tuple(builds),
         tuple(allow_plugin or ()),
         bounds,
+        elsewhere,
     )
 
 

@@ -1,4 +1,4 @@
-"""`animalcat session watch`: follow a session that runs elsewhere."""
+"""`animalcat session show --follow`: follow a session that runs elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from animalcat.cli.session.live import LiveSession
 from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import FAILED, UNREACHABLE, console, fail
 from animalcat.cli.shared.remote import (
-    SessionArgument,
     client_for,
     data_folder,
     episode_row,
@@ -22,13 +21,8 @@ from animalcat.client import Client
 from animalcat.values import Session, SessionEvent
 
 
-def watch(session: SessionArgument) -> None:
-    """Follow a session that somebody else runs, until it is over.
-
-    On a terminal it is a table that changes, else a line now and then; with --json every event is
-    a line of JSON. Ctrl-C ends watching alone. The exit code is 1 when the session does not finish,
-    or some of its arenas could not be played.
-    """
+def watch(session: str) -> None:
+    """Follow a session that somebody else runs, until it is over; exit code 1 if it fails."""
     if not common().server:
         from animalcat.service.host.lock import running_server
 

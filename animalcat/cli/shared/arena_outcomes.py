@@ -105,8 +105,8 @@ def passed_on(
     """
     if is_export(outcomes):
         raise TableError(
-            "it is a table as `outcomes export` writes it, and says what was passed: fit a layout "
-            "to it by --table"
+            "it is a table as `profile export --format csv` writes it, and says what was passed: "
+            "fit a layout to it by --table"
         )
     rewards, words = rewards_of(outcomes, agents)
     named = named_in(battery, list(rewards.index), list(rewards.columns))

@@ -152,7 +152,7 @@ def tell_problems(problems: Iterable[str], most: int) -> None:
         typer.echo(f"note: {problem}", err=True)
     if len(lines) > most:
         more = len(lines) - most
-        typer.echo(f"note: and {more} more; `animalcat battery check` lists them", err=True)
+        typer.echo(f"note: and {more} more; `animalcat battery show --check` lists them", err=True)
 
 
 def _say(battery: Battery, where: str) -> None:

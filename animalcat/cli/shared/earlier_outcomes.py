@@ -75,7 +75,7 @@ def of_file(
     """What the agents of a table of either form did.
 
     Args:
-        path: Final rewards, or a table as `outcomes export` writes it.
+        path: Final rewards, or a table as `profile export --format csv` writes it.
         battery: The battery, with the pass marks that hold.
         agents: Agents to take; without them, all.
         taken_as: What the numbers of final rewards are.

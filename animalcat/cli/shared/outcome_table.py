@@ -64,7 +64,7 @@ def or_fail(path: Path, read: Callable[[], T]) -> T:
 
 
 def is_export(source: Path | str) -> bool:
-    """Whether a table has the form of `outcomes export`: a row for each attempt.
+    """Whether a table has the form of `profile export --format csv`: a row for each attempt.
 
     Raises:
         TableError: It is no table.

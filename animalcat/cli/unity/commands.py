@@ -21,7 +21,7 @@ from animalcat.cli.shared.output import (
     status,
 )
 from animalcat.envs.backends import AUTOMATIC, make_environment
-from animalcat.envs.types import CameraSpec, ObservationSpec, Phase
+from animalcat.envs.types import ObservationSpec, Phase
 from animalcat.envs.unity.environment import UnityEnvironment
 from animalcat.envs.unity.process import UnityFault
 from animalcat.envs.unity.settings import (
@@ -33,7 +33,7 @@ from animalcat.envs.unity.settings import (
 )
 from animalcat.envs.unity.setup import client_versions, download_build, make_interpreter
 
-app = typer.Typer(help="Set up, show and try real Unity builds.", no_args_is_help=True)
+app = typer.Typer(help="Set up and try real Unity builds.", no_args_is_help=True)
 
 FORWARD = 3
 
@@ -66,11 +66,23 @@ def setup(
     download: Annotated[
         bool, typer.Option(help="Download a build of some 400 MB where none is found.")
     ] = True,
+    check: Annotated[
+        str,
+        typer.Option(
+            metavar="BACKEND",
+            help="Only play one small arena on this build, unity:auto or unity:PATH, and say "
+            "whether it works, and how fast.",
+            show_default="none",
+        ),
+    ] = "",
 ) -> None:
     """Make ready what plays arenas on Unity builds.
 
     That is a Python environment that drives builds, and a build, which is found or downloaded.
     """
+    if check:
+        _try(check)
+        return
     try:
         given = None if build is None else executable(build)
         with status("animalcat unity setup") as tell:
@@ -92,33 +104,14 @@ def setup(
         raise typer.Exit(MISSING)
 
 
-@app.command()
-@without("--server", "--data")
-def check(
-    backend: Annotated[
-        str, typer.Argument(metavar="BACKEND", help="The build to try: unity:auto, or unity:PATH.")
-    ] = AUTOMATIC,
-    camera: Annotated[
-        int | None,
-        typer.Option(
-            metavar="PIXELS",
-            min=4,
-            max=512,
-            help="Ask for camera images with sides of this length. Without it there is no camera.",
-        ),
-    ] = None,
-) -> None:
-    """Play one small arena on a Unity build.
-
-    It says whether the build works, and how fast.
-    """
-    spec = ObservationSpec(CameraSpec(camera) if camera else None)
+def _try(backend: str) -> None:
+    """Play one small arena on a Unity build, and print how fast it is."""
     if backend == "sim":
         fail(f"sim is not a Unity build; name one: {AUTOMATIC} or unity:PATH")
     began = time.perf_counter()
     try:
         with status(f"starting {backend}"):
-            environment = make_environment(backend, spec)
+            environment = make_environment(backend, ObservationSpec(None))
             assert isinstance(environment, UnityEnvironment)
             try:
                 step = environment.load(_arena(), 0)

@@ -214,7 +214,7 @@ def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
     assert len(before_kill) >= 5
     assert whole[: len(before_kill)] == before_kill
     assert len(whole) == played[0].steps > len(before_kill)
-    words = command("session", "verify", store_session(home, study), "--data", str(home))
+    words = command("session", "show", "--verify", store_session(home, study), "--data", str(home))
     subprocess.run(words, check=True, capture_output=True)
 
 

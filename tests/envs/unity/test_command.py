@@ -32,7 +32,7 @@ def unity(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_check_plays_an_arena(tmp_path: Path) -> None:
-    done = unity(tmp_path, "check", f"unity:{STAND_IN}", "--json")
+    done = unity(tmp_path, "setup", "--check", f"unity:{STAND_IN}", "--json")
     assert done.returncode == 0, done.stderr
     played = json.loads(done.stdout)
     assert (played["ended_by"], played["decisions"]) == ("goal", 22)
@@ -42,8 +42,8 @@ def test_check_plays_an_arena(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("check", "unity:/no/build"), 2, "/no/build: there is no such Unity build"),
-        (("check",), 2, "animalcat unity setup"),
+        (("setup", "--check", "unity:/no/build"), 2, "/no/build: there is no such Unity build"),
+        (("setup", "--check", "unity:auto"), 2, "animalcat unity setup"),
         (("setup", "--python", "/no/python"), 2, "/no/python: could not be started"),
         (("setup", "--animalai", "4.1.0"), 2, "animalai 4.1.0 runs on Python 3.8 to 3.9"),
     ],
