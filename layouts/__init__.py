@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from animalcat.layouts.adaptive.learner import Learner
     from animalcat.layouts.adaptive.plan import Policy, StoppingRule
     from animalcat.layouts.adaptive.selectors import Branch
-    from animalcat.layouts.checking.assess import Assessment, assess
     from animalcat.layouts.fitting.fits import Fit, fit, predict
     from animalcat.layouts.inference.live import TellError
     from animalcat.layouts.library import LAYOUTS, load_layout
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LAYOUTS",
-    "Assessment",
     "Bank",
     "Branch",
     "DemandLayout",
@@ -70,7 +68,6 @@ __all__ = [
     "StoppingRule",
     "TableError",
     "TellError",
-    "assess",
     "demand_layout",
     "fit",
     "load_layout",
@@ -79,7 +76,6 @@ __all__ = [
 
 _HOME = {
     "LAYOUTS": "library",
-    "Assessment": "checking.assess",
     "Bank": "adaptive.bank",
     "Branch": "adaptive.selectors",
     "DemandLayout": "library.levels",
@@ -94,7 +90,6 @@ _HOME = {
     "StoppingRule": "adaptive.plan",
     "TableError": "model.tables",
     "TellError": "inference.live",
-    "assess": "checking.assess",
     "demand_layout": "library.levels",
     "fit": "fitting.fits",
     "load_layout": "library",

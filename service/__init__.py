@@ -9,6 +9,5 @@ alone knows beside
 `animalcat.values`, `ids` names sessions and campaigns, `errors` lists what can go wrong, `refusals`
 counts what is refused, `logs` writes the log, `calls` says what the present call is, `own_calls`
 are those of a process to itself, `versions` tells what could change a result, `operations` are
-calls that take long, `memory` says how much there is, and `tracing` follows a decision from its
-choice to what it tells.
+calls that take long, and `memory` says how much there is.
 """

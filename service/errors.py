@@ -22,7 +22,6 @@ from animalcat.extending.plugins import PluginError, PluginNotAllowedError
 from animalcat.service import calls
 from animalcat.service.logs import about
 from animalcat.service.refusals import Seldom
-from animalcat.service.storage.artefacts import ArtefactsError
 from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.errors import InUseError, StoreInUseError, UnreadableError
 from animalcat.service.storage.listing import BadPageError
@@ -93,7 +92,6 @@ class Code(StrEnum):
     BUSY = "BUSY"
     DISK_FULL = "DISK_FULL"
     STORE_BUSY = "STORE_BUSY"
-    ARTEFACTS_BUSY = "ARTEFACTS_BUSY"
     NO_DESCRIPTORS = "NO_DESCRIPTORS"
     NO_MEMORY = "NO_MEMORY"
     SHUTTING_DOWN = "SHUTTING_DOWN"
@@ -224,11 +222,6 @@ CATALOGUE: Final[dict[Code, Public]] = {
         "The server's database does not answer: another program holds its lock, or it is out of "
         "reach. Nothing that was acknowledged is lost: try again.",
     ),
-    Code.ARTEFACTS_BUSY: Public(
-        StatusCode.UNAVAILABLE,
-        "The storage of batteries and recordings does not answer, or refuses; the server's log "
-        "says how. Nothing that was acknowledged is lost: try again.",
-    ),
     Code.NO_DESCRIPTORS: Public(
         StatusCode.RESOURCE_EXHAUSTED,
         "The server has no file descriptors left. Nothing that was acknowledged is lost: try again "
@@ -353,8 +346,6 @@ def system_code(error: BaseException) -> Code | None:
             return Code.NO_MEMORY
         if isinstance(cause, OSError) and cause.errno in _SYSTEM:
             return _SYSTEM[cause.errno]
-        if isinstance(cause, ArtefactsError):
-            return Code.ARTEFACTS_BUSY
         if isinstance(cause, DBAPIError):
             return _code_of_database(cause)
     return None

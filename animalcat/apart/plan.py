@@ -37,11 +37,8 @@ _SECRETS: Final = (
     "POSTGRES_URL",
     "DATABASE_URL",
     "STORE",
-    "ARTEFACTS",
 )
 """Ends of `ANIMALCAT_...` variables that are nothing for an agent."""
-_STORAGES: Final = ("AWS_", "AZURE_", "GOOGLE_", "GCS_", "FSSPEC_")
-"""Beginnings of variables that tell how object storage is reached."""
 _KEPT: Final = (
     *("PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
     *("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONUTF8", "PYTHONWARNINGS"),
@@ -412,19 +409,16 @@ def named_variables(named: Iterable[str], given: Mapping[str, str]) -> dict[str,
 def environment(**changes: str) -> dict[str, str]:
     """Return the environment of an agent's process that is not kept apart.
 
-    It is without what is for people and servers. Where recordings are in object storage, that goes
-    for its credentials as well. What numba compiles for agents is kept away from what it compiles
-    for others, who would run it.
+    It is without what is for people and servers. What numba compiles for agents is kept away from
+    what it compiles for others, who would run it.
 
     Args:
         changes: What is added.
     """
-    withheld = _STORAGES if "ANIMALCAT_ARTEFACTS" in os.environ else ()
     kept = {
         name: value
         for name, value in os.environ.items()
         if not (name.startswith("ANIMALCAT_") and name.endswith(_SECRETS))
-        and not name.startswith(withheld)
     }
     compiled = caches() / "animalcat-agents"
     compiled.mkdir(parents=True, exist_ok=True)

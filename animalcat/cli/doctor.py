@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
 import typer
@@ -171,25 +170,15 @@ def _version(package: str) -> str:
 
 
 def _server_of_here() -> Iterator[Finding]:
-    """Certificates and tokens of the server of the settings that end soon, and a wrong setting."""
+    """A wrong setting of the server of this machine."""
     try:
-        from animalcat.service.host.serving import expiries_in
         from animalcat.service.host.settings import Settings, SettingsError
     except (ImportError, OSError):  # found missing above
         return
     try:
-        settings = Settings()
+        Settings()
     except SettingsError as error:
         yield Finding("settings", "missing", str(error), "animalcat serve --check")
-        return
-    if not settings.home.is_dir():
-        return
-    now = datetime.now(UTC)
-    for expiry in expiries_in(settings):
-        if words := expiry.warning(now):
-            found, _, remedy = words.partition(" UTC: ")
-            status = "missing" if expiry.ends <= now else "partial"
-            yield Finding(expiry.what, status, f"{found} UTC", remedy)
 
 
 def _agents() -> Finding:

@@ -35,15 +35,12 @@ from animalcat.service.host.lock import DirectoryInUseError
 from animalcat.service.host.owning import OtherOwnerError, check_owner, own
 from animalcat.service.host.settings import ExposureError, Settings, SettingsError
 from animalcat.service.logs import configure
-from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
 from animalcat.service.session.workers import EngineError
-from animalcat.service.storage.artefacts import ArtefactsUrlError
 from animalcat.service.storage.belonging import StrayPartsError
 from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.errors import StoreInUseError
 from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
-from animalcat.service.tracing import TracesError
 
 LISTENING: Final = "Where it listens"
 WATCHING: Final = "What it shows of itself"
@@ -84,7 +81,6 @@ _ROWS: Final[Mapping[str, _Row]] = {
     ),
     "max_workers": _Row(CLUSTER, "NUMBER"),
     "web": _Row(WATCHING, "PORT"),
-    "metrics": _Row(WATCHING, "PORT"),
     "log": _Row(WATCHING),
     "max_agents": _Row(CLUSTER, "NUMBER"),
 }
@@ -172,11 +168,8 @@ def _serve(
         show_settings(given)
         return
 
-    def read() -> Settings:
-        return Settings(**given)
-
     try:
-        settings = read()
+        settings = Settings(**given)
         check_owner(settings.home)
     except (SettingsError, OtherOwnerError) as error:
         fail(str(error), BAD_INPUT)
@@ -206,16 +199,13 @@ def _serve(
     own(settings.home)
     try:
         with redirect_stdout(sys.stderr):  # Ray prints what befalls its nodes
-            asyncio.run(serve(settings, ready, with_stdin=private, reread=read))
+            asyncio.run(serve(settings, ready, with_stdin=private))
     except (ExposureError, CertificateError, PluginError) as error:
         fail(str(error), BAD_INPUT)
     except (
         StoreVersionError,
         StoreUnreachableError,
-        ArtefactsUrlError,
-        MetricsError,
         TokenError,
-        TracesError,
         StrayPartsError,
     ) as error:
         fail(str(error), BAD_INPUT)

@@ -114,8 +114,6 @@ def _show_standing(standing: dict[str, Any]) -> None:
         )
     for words in standing["reasons"]:
         typer.echo(f"not ready: {words}", err=True)
-    for words in standing["warnings"]:
-        typer.echo(f"warning: {words}", err=True)
 
 
 def _show_placement(placement: dict[str, Any]) -> None:

@@ -16,17 +16,16 @@ legend of the whole.
 
 `posterior` draws what is known of one agent: `forest`, `densities`, `trajectory`, and `graph` puts
 it into the layout's graph, or draws a layout alone. `prediction` holds predictions against
-outcomes: `characteristic`, `reliability`. `agents` draws several agents: `comparison`, and
-`assessors`. `results` reads an exported posterior, `given` finds what is drawn in what was given,
+outcomes: `characteristic`, `reliability`. `agents` draws several agents: `comparison`.
+`results` reads an exported posterior, `given` finds what is drawn in what was given,
 `readings` says how nodes are read, and `style` is what all pictures share. The extra `learner`
-brings what they need. The commands are `animalcat profile plot` and, for `assessors`, `animalcat
-layout assess`.
+brings what they need. The command is `animalcat profile plot`.
 """
 
 from animalcat.extending.installing import needing
 
 with needing("animalcat.plots", "learner"):
-    from animalcat.plots.agents import assessors, comparison
+    from animalcat.plots.agents import comparison
     from animalcat.plots.graph import graph
     from animalcat.plots.posterior import densities, forest, trajectory
     from animalcat.plots.prediction import characteristic, reliability
@@ -34,7 +33,6 @@ with needing("animalcat.plots", "learner"):
     from animalcat.plots.style import save
 
 __all__ = [
-    "assessors",
     "characteristic",
     "comparison",
     "densities",

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from animalcat.layouts.checking.assess import Assessment
 from animalcat.layouts.checking.compare import FEW, AgentStanding, Posterior, compare_agents
 from animalcat.layouts.explaining.wording import Scale
-from animalcat.layouts.model.tables import of_kind
 from animalcat.plots.given import (
     Subjects,
     common_scales,
@@ -27,7 +24,6 @@ from animalcat.plots.style import (
     PRIOR,
     SOFT,
     agent_styles,
-    canvas,
     panels,
     plain,
     tidy,
@@ -120,58 +116,6 @@ def compared_nodes(
         drawn.below("mean and 90 % interval; at the right the probability of the largest value")
     labels = _labels(profiles) if len(nodes) > 1 else []
     drawn.entitle(f"{len(profiles)} agents" if len(nodes) > 1 else "", labels)
-    return drawn.figure
-
-
-def assessors(assessment: Assessment, ax: Any = None) -> Figure:
-    """Draw how well each assessor predicts each agent, by how much the agent passed.
-
-    Figure 6 of Burden et al. (2023) is of this kind. The curve is the score of always predicting
-    the agent's overall share of success, p (1 - p), which is known only afterwards.
-
-    Args:
-        assessment: What `animalcat.layouts.assess` returns.
-        ax: An axis to draw on; by default a new figure has one.
-
-    Returns:
-        The figure that was drawn on.
-
-    Raises:
-        TypeError: It is no assessment.
-    """
-    if not isinstance(assessment, Assessment):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(
-            f"assessors: this is {of_kind(assessment)}; give what assess(layout, df, agents) of "
-            "animalcat.layouts returns"
-        )
-    drawn = canvas(ax, "assessors", (6.8, 4.8))
-    (axes,) = drawn.axes
-    line = np.linspace(0.0, 1.0, 101)
-    known = "overall share, known afterwards"
-    axes.plot(line, line * (1.0 - line), color=SOFT, lw=1.5, ls="--", label=known)
-    top = 0.27
-    names = [score.name for score in assessment.scores]
-    styles = agent_styles(names)
-    for k, (score, (name, colour, marker)) in enumerate(
-        zip(assessment.scores, styles, strict=True)
-    ):
-        at = [one.passed for one in score.agents]
-        scores = [one.brier for one in score.agents]
-        axes.plot(
-            *(at, scores, marker),
-            color=colour,
-            ms=6.5 if not k else 5,
-            mec=PAPER,
-            alpha=1.0 if not k else 0.75,
-            zorder=5 if not k else 3,
-            label=f"{plain(name)}: {score.brier:.3f}",
-        )
-        top = max(top, *(own + 0.02 for own in scores))
-    axes.set(xlim=(-0.04, 1.04), ylim=(0.0, top))
-    axes.set_xlabel("share passed", fontsize=9, color=INK)
-    axes.set_ylabel("Brier score of held-out outcomes", fontsize=9, color=INK)
-    drawn.legend(*axes.get_legend_handles_labels(), columns=2)
-    tidy(axes)
     return drawn.figure
 
 

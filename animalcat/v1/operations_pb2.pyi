@@ -526,7 +526,6 @@ class ServerStanding(_message.Message):
     UPTIME_SECONDS_FIELD_NUMBER: _builtins.int
     READY_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
-    WARNINGS_FIELD_NUMBER: _builtins.int
     DISK_FREE_BYTES_FIELD_NUMBER: _builtins.int
     DISK_BYTES_FIELD_NUMBER: _builtins.int
     MEMORY_AVAILABLE_BYTES_FIELD_NUMBER: _builtins.int
@@ -552,10 +551,6 @@ class ServerStanding(_message.Message):
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Why it does not, in words."""
 
-    @_builtins.property
-    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What a person should see to before long, in words, such as certificates and tokens that end."""
-
     def __init__(
         self,
         *,
@@ -563,7 +558,6 @@ class ServerStanding(_message.Message):
         uptime_seconds: _builtins.float = ...,
         ready: _builtins.bool = ...,
         reasons: _abc.Iterable[_builtins.str] | None = ...,
-        warnings: _abc.Iterable[_builtins.str] | None = ...,
         disk_free_bytes: _builtins.int = ...,
         disk_bytes: _builtins.int = ...,
         memory_available_bytes: _builtins.int = ...,
@@ -572,7 +566,7 @@ class ServerStanding(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["database_seconds", b"database_seconds", "disk_bytes", b"disk_bytes", "disk_free_bytes", b"disk_free_bytes", "memory_available_bytes", b"memory_available_bytes", "out_of_memory_kills", b"out_of_memory_kills", "ready", b"ready", "reasons", b"reasons", "uptime_seconds", b"uptime_seconds", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["database_seconds", b"database_seconds", "disk_bytes", b"disk_bytes", "disk_free_bytes", b"disk_free_bytes", "memory_available_bytes", b"memory_available_bytes", "out_of_memory_kills", b"out_of_memory_kills", "ready", b"ready", "reasons", b"reasons", "uptime_seconds", b"uptime_seconds", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

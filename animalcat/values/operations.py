@@ -131,7 +131,6 @@ class ServerStanding:
         uptime_seconds: Seconds since it started.
         ready: Whether it takes work.
         reasons: Why it does not, in words.
-        warnings: What a person should see to before long, in words.
         disk_free_bytes: Bytes that are free where the data directory is.
         disk_bytes: All bytes there.
         memory_available_bytes: Bytes of memory that its processes can still get; 0 if unknown.
@@ -144,7 +143,6 @@ class ServerStanding:
     uptime_seconds: float = 0.0
     ready: bool = False
     reasons: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     disk_free_bytes: int = 0
     disk_bytes: int = 0
     memory_available_bytes: int = 0

@@ -17,7 +17,6 @@ from animalcat.cli.layout.table import battery_of_folder
 from animalcat.cli.shared.arena_outcomes import on_battery
 from animalcat.cli.shared.outcome_table import judged, read_pass_marks, read_rewards
 from animalcat.cli.shared.progress import Tell
-from animalcat.layouts.checking.baselines import Aggregate
 from animalcat.layouts.checking.predict import (
     Assessor,
     FittedAssessor,
@@ -165,8 +164,11 @@ def figure_6a(layout: Layout, table: OutcomeTable, seed: int, repeats: int, tell
         instances, outcomes = table.of(agent)
         own = int(rng(seed, "entrant", number).integers(1 << 31))
         parts = list(splits(len(instances), own, repeats))
-        held = [held_out(one, instances, outcomes, parts) for one in (ours, Aggregate())]
-        layouts, aggregate = (brier(one.predicted, one.outcomes) for one in held)
+        held = held_out(ours, instances, outcomes, parts)
+        means = [np.full(len(part.test), outcomes[part.train].mean()) for part in parts]
+        layouts, aggregate = (
+            brier(p, held.outcomes) for p in (held.predicted, np.concatenate(means))
+        )
         scores.append((float(outcomes.mean()), layouts, aggregate))
     low, high = _MIDDLE
     middle = np.array([score for score in scores if low <= score[0] <= high])

@@ -4,8 +4,9 @@
 
     clinic(table, demands=demands).sentences
 
-`examining` does it and gives a `Clinic`, with the statistics of `items`; `answers` reads what
-agents did from anybody's table. `command` is `animalcat battery clinic`, and `page` what it writes.
+`examining` does it and gives a `Clinic`, with the statistics of `items` and the model of
+`population`; `answers` reads what agents did from anybody's table. `command` is `animalcat battery
+clinic`, and `page` what it writes.
 """
 
 from __future__ import annotations

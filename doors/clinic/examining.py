@@ -13,7 +13,7 @@ from scipy.special import expit
 from animalcat.doors.clinic import items as statistics
 from animalcat.doors.clinic.answers import Responses, responses_in
 from animalcat.doors.clinic.items import RATE, Z90, Abilities, Flags, ShortForm, Tick
-from animalcat.layouts.checking.population import NODES
+from animalcat.doors.clinic.population import NODES
 from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.checking.scores import Estimate
 from animalcat.layouts.explaining.wording import counted, few_of

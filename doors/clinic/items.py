@@ -12,7 +12,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_expit, logsumexp, ndtr, stdtr, stdtrit
 from scipy.stats import rankdata
 
-from animalcat.layouts.checking.population import LOG_PRIOR, NODES, ItemModel, fit_items
+from animalcat.doors.clinic.population import LOG_PRIOR, NODES, ItemModel, fit_items
 from animalcat.layouts.checking.scores import Estimate, bootstrap
 from animalcat.layouts.inference.randomness import rng
 

@@ -1,10 +1,9 @@
 """Runs servers on a machine.
 
-`settings` are the settings of a server, `configuration` reads their file, `reloading` takes them
-into a server that runs, and `limits` holds it within them. `readiness` looks whether it takes work,
-`standing` knows how it is as a whole, and `supervisor` tells systemd. `serving` holds the
-certificate that it shows. `listeners` guards all ports. `local` is where agents without
-a network reach it. `lock` makes sure that a data directory has only one server, `owning` that it
-is one user's, `private` starts a server for a single command, and `warming` compiles code ahead of
-its first use.
+`settings` are the settings of a server, `configuration` reads their file, and `limits` holds it
+within them. `readiness` looks whether it takes work, and `standing` knows how it is as a whole.
+`serving` reads the certificate that it shows. `listeners` guards all ports. `local` is where agents
+without a network reach it. `lock` makes sure that a data directory has only one server, `owning`
+that it is one user's, `private` starts a server for a single command, and `warming` compiles code
+ahead of its first use.
 """

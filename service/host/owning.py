@@ -20,7 +20,7 @@ from animalcat.service.storage.sql import DATABASE
 UMASK: Final = 0o077
 """What other users get of new files: nothing."""
 _FILES: Final = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", LOCK_FILE, "requests.jsonl")
-_FOLDERS: Final = (RECORDINGS, CERTIFICATES, BATTERIES, FOLDER, "operations", "cache")
+_FOLDERS: Final = (RECORDINGS, CERTIFICATES, BATTERIES, FOLDER, "operations")
 _PUBLIC: Final = frozenset({"server.pem"})
 """The certificate, which callers are given."""
 

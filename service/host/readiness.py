@@ -44,7 +44,6 @@ class Readiness:
         sessions: Number of sessions by the name of their state, at the last look that had them;
             None before.
         database_seconds: How long the database took, at the last look that it answered.
-        looks: Looks at the database that it answered, and their seconds together.
     """
 
     store: SqlStore
@@ -55,7 +54,6 @@ class Readiness:
     reasons: dict[str, str] = field(default_factory=dict[str, str])
     sessions: Mapping[str, int] | None = None
     database_seconds: float = 0.0
-    looks: tuple[int, float] = (0, 0.0)
 
     @property
     def ready(self) -> bool:
@@ -100,7 +98,6 @@ class Readiness:
         start = time.perf_counter()
         self.sessions = self.store.count_sessions()
         self.database_seconds = time.perf_counter() - start
-        self.looks = self.looks[0] + 1, self.looks[1] + self.database_seconds
 
     async def _look(
         self,

@@ -162,26 +162,14 @@ class Settings(BaseSettings):
 
     Better given as ANIMALCAT_STORE, as a command line can be seen by others.
     """
-    artefacts: str = ""
-    """Keep batteries, recordings and draws in this object storage, for example s3://BUCKET/FOLDER.
-
-    Its credentials come from the environment.
-    """
-    cache_bytes: int = Field(default=2 * 1024**3, ge=0)
-    """Most bytes of copies in `home` of recordings and draws that are at that URL."""
     drain_seconds: float = Field(default=30.0, ge=0.0)
     """Seconds for which a server that gets SIGTERM lets open episodes be played to their end."""
-    metrics: str = ""
-    """Offer measurements to Prometheus at this port of this machine, or at HOST:PORT."""
     web: str = ""
     """Offer web pages, on which sessions are watched and steered, at this port of this machine, or
     at HOST:PORT. 0 is any free port."""
     web_url: str = ""
     """The address under which browsers reach the web pages by way of a proxy, as in
     https://lab.example.org/animalcat."""
-    traces: str = ""
-    """Send a trace of each decision to this collector of OpenTelemetry (OTLP over HTTP), for
-    example http://localhost:4318."""
     log: Literal["plain", "json"] = "plain"
     """Write the log for people, or as JSON lines with session and episode."""
     log_level: Literal["", "debug", "info", "warning", "error"] = ""
@@ -248,11 +236,11 @@ class Settings(BaseSettings):
     def _is_bare(cls, value: str) -> str:
         return value[1:-1] if value.startswith("[") and value.endswith("]") else value
 
-    @field_validator("metrics", "web")
+    @field_validator("web")
     @classmethod
-    def _is_port(cls, value: str, info: ValidationInfo) -> str:
+    def _is_port(cls, value: str) -> str:
         if value:
-            _host_and_port(value, str(info.field_name))
+            _host_and_port(value)
         return value
 
     @field_validator("web_url")
@@ -276,14 +264,9 @@ class Settings(BaseSettings):
         return Patience(self.fit_quiet_seconds, self.fit_cpu_seconds)
 
     @property
-    def metrics_at(self) -> tuple[str, int]:
-        """Host and port at which to offer measurements."""
-        return _host_and_port(self.metrics)
-
-    @property
     def web_at(self) -> tuple[str, int]:
         """Host and port at which to offer the web pages."""
-        return _host_and_port(self.web, "web")
+        return _host_and_port(self.web)
 
     @property
     def tls(self) -> bool:
@@ -302,7 +285,7 @@ class Settings(BaseSettings):
         return f"{host}:{self.port}"
 
 
-def _host_and_port(text: str, name: str = "metrics") -> tuple[str, int]:
+def _host_and_port(text: str) -> tuple[str, int]:
     """Parse a port, or a host and a port.
 
     Raises:
@@ -311,7 +294,7 @@ def _host_and_port(text: str, name: str = "metrics") -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not (port.isdecimal() and port.isascii()) or int(port) > 65535:
         raise ValueError(
-            f"{PREFIX}{name.upper()}={text}: this is no port; give for example 9464 or 0.0.0.0:9464"
+            f"{PREFIX}WEB={text}: this is no port; give for example 8080 or 0.0.0.0:8080"
         )
     return host.strip("[]") or "127.0.0.1", int(port)
 

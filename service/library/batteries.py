@@ -320,7 +320,6 @@ class BatteryLibrary:
                 "Give yours another name, or say that it is to replace the other (--replace, "
                 "replace=True); sessions keep the content that they began with",
             )
-        await asyncio.to_thread(self._files.put_folder, f"{BATTERIES}/{content.digest}")
         await asyncio.to_thread(self._store.put_battery, record)
         return record
 

@@ -26,7 +26,6 @@ from animalcat.service.memory import PAUSES, SpareMemory
 from animalcat.service.model import StoredCertificate
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
-from animalcat.service.tracing import span
 from animalcat.values import Session
 
 log = logging.getLogger(__name__)
@@ -190,7 +189,6 @@ class Certifier:
                 draws = draws_key(self._session.id, n)
                 path = self._files.folder / draws
                 await asyncio.to_thread(_save, path, self._learner.layout, checked.draws)
-                await asyncio.to_thread(self._files.put, draws)
                 digest = await asyncio.to_thread(self._files.digest, draws)
             certificate = StoredCertificate(n, checked.passed, checked.result, draws)
             await asyncio.to_thread(
@@ -227,8 +225,7 @@ async def fit_again(
     attempts = starved = 0
     while True:
         try:
-            with span("fit", outcomes=np.size(request.outcomes)):
-                return await fitter.fit(request)
+            return await fitter.fit(request)
         except FitInterruptedError as error:
             attempts += 1
             if memory.was_it(error.died_of):

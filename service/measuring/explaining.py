@@ -16,7 +16,7 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.kept_fits import keep_standing, load_standing, told_digest
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.storage.artefacts import Artefacts, ArtefactsError
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.errors import readable
 from animalcat.service.storage.listing import EpisodeFilter
 from animalcat.service.storage.sql import SqlStore
@@ -181,7 +181,7 @@ def keep_explanation(store: SqlStore, files: Artefacts, session: Session, learne
     told = told_digest(session, store.last_told(session.id))
     try:
         keep_standing(files, session.id, standing_of(learner), told)
-    except (OSError, ArtefactsError) as error:  # it can be told again
+    except OSError as error:  # it can be told again
         log.warning("session %s: what explains its episodes is not kept: %s", session.id, error)
 
 

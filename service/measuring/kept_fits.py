@@ -19,7 +19,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote
 from animalcat.machine.files import replace_file
 from animalcat.service.measuring.certificates import CERTIFICATES
-from animalcat.service.storage.artefacts import Artefacts, ArtefactsError
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.records import SPEC
 from animalcat.service.versions import versions
 from animalcat.values import Session
@@ -44,7 +44,6 @@ def keep_fit(files: Artefacts, session: str, fitted: FitResult) -> None:
 
     Raises:
         OSError: It cannot be written.
-        ArtefactsError: It cannot be stored.
     """
     assert fitted.data is not None, "a fit is kept with its data"
     message: dict[str, Any] = {
@@ -102,7 +101,6 @@ def keep_standing(files: Artefacts, session: str, standing: Standing, told: str)
 
     Raises:
         OSError: It cannot be written.
-        ArtefactsError: It cannot be stored.
     """
     arrays = {"particles": standing.particles, "weights": standing.weights}
     message = {
@@ -150,18 +148,17 @@ def _digest_of(arrays: Mapping[str, Any]) -> str:
 
 
 def _write(files: Artefacts, key: str, content: bytes) -> None:
-    """Write a file durably, either completely or not at all, and store it."""
+    """Write a file durably, either completely or not at all."""
     path = files.folder / key
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, content)
-    files.put(key)
 
 
 def _read(files: Artefacts, key: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Read a file as a message; None if there is none, or it is damaged."""
     try:
         return messages.read(io.BytesIO(files.fetch(key).read_bytes()).read)
-    except (OSError, ArtefactsError, messages.MessageError):
+    except (OSError, messages.MessageError):
         return None
 
 

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -42,11 +42,9 @@ from animalcat.service.host.listeners import (
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.readiness import DRAINING, Readiness
-from animalcat.service.host.reloading import reload_settings
-from animalcat.service.host.serving import ServerCertificates
+from animalcat.service.host.serving import read_identity
 from animalcat.service.host.settings import Settings, check_exposure, check_provider, check_tls
 from animalcat.service.host.standing import Standing
-from animalcat.service.host.supervisor import Supervisor
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.memory import SpareMemory
 from animalcat.service.operations import Operations
@@ -59,7 +57,6 @@ from animalcat.service.rpc.episodes import Episodes
 from animalcat.service.rpc.gateway import Gateway
 from animalcat.service.rpc.health import LIVENESS, READINESS, Health
 from animalcat.service.rpc.layouts import Layouts
-from animalcat.service.rpc.metrics import CallCounter, Metrics
 from animalcat.service.rpc.operations import OperationCalls
 from animalcat.service.rpc.profiles import Profiles
 from animalcat.service.rpc.requests import Requests
@@ -70,11 +67,10 @@ from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import EngineError, Workers
-from animalcat.service.storage.artefacts import Artefacts, artefacts_for
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.errors import StoreInUseError
 from animalcat.service.storage.sql import DATABASE, SqlStore
-from animalcat.service.tracing import traced
 from animalcat.service.versions import versions
 from animalcat.v1 import (
     access_pb2,
@@ -143,7 +139,6 @@ class RunningServer(NamedTuple):
         engines: The engines of its sessions.
         drain: Refuses new agents and waits until the episodes that are played are over.
         standing: How it is.
-        certificates: Those that it shows.
         audit: Its audit log.
         link: Address of its web pages, with a ticket that lets one browser in; empty for none.
     """
@@ -152,7 +147,6 @@ class RunningServer(NamedTuple):
     engines: Engines
     drain: Callable[[], Awaitable[None]]
     standing: Standing
-    certificates: ServerCertificates
     audit: Audit
     link: str = ""
 
@@ -239,12 +233,9 @@ async def composed(
         opened.push_async_callback(fits.close)
         # Nodes of a cluster know the directory by its absolute path.
         home = settings.home if settings.engine == "local" else settings.home.absolute()
-        files = await asyncio.to_thread(
-            artefacts_for, home, settings.artefacts, settings.cache_bytes
-        )
-        places = (files,) if not settings.artefacts else (Artefacts(home), files)
+        files = Artefacts(home)
         try:
-            await asyncio.to_thread(check_belonging, store, *places)
+            await asyncio.to_thread(check_belonging, store, files)
         except StrayPartsError:
             await asyncio.to_thread(_forget, settings, store, fresh)
             raise
@@ -283,7 +274,7 @@ async def composed(
         )
         limits = ServerLimits(settings, store, operations, memory, disk)
         readiness = Readiness(store, limits, note=audit.tell)
-        standing = Standing(settings, readiness, gate.tokens, clock)
+        standing = Standing(settings, readiness)
         yield Inside(
             settings,
             clock,
@@ -328,7 +319,6 @@ async def create_server(
         StoreInUseError: Another server uses the database.
         PortInUseError: The server cannot listen at its address.
         StoreVersionError: Another version wrote the directory, and this one cannot use it.
-        ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
         StrayPartsError: The database and the files beside it do not belong together.
         ClusterError: The Ray cluster of the settings cannot be used.
         PluginError: No plugin comes with a package of the settings.
@@ -340,27 +330,23 @@ async def create_server(
         engines, refusals, lock = inside.engines, inside.refusals, inside.lock
         standing, audit = inside.standing, inside.gate.audit
         assert audit is not None, "a server keeps one"
-        metrics = Metrics() if settings.metrics else None
         budget = Budget.of(descriptors(), settings.max_strangers)
         listeners = Listeners(budget, refusals)
         limiting = LimitsInterceptor(inside.limits)
-        certificates = await asyncio.to_thread(ServerCertificates, settings)
-        standing.certificates = certificates.expiries
+        identity = await asyncio.to_thread(read_identity, settings)
         tasks: list[asyncio.Task[None]] = []
         doors: list[grpc.aio.Server] = []
-        stack, opened = ExitStack(), AsyncExitStack()
+        opened = AsyncExitStack()
         local = LocalAddress()
         # Where the port asks for a token or TLS, commands on the directory come in by another.
         own = None if settings.open_to_machine else LocalAddress()
         try:
-            stack.enter_context(traced(settings.traces))
             note_refusal = partial(_refused, refusals, listeners, inside.gate)
 
             def make_door(
                 connections: int, recognise: Callable[[str | None], Awaitable[Caller]]
             ) -> grpc.aio.Server:
                 guards = [
-                    *([CallCounter(metrics)] if metrics else []),
                     ErrorInterceptor(note_refusal),
                     AccessInterceptor(inside.gate, listeners, recognise),
                     limiting,
@@ -379,14 +365,13 @@ async def create_server(
             servicers = await servicers_of(inside, local)
             for door in doors:
                 _add_services(door, servicers, checks)
-            address = _bind(server, settings, certificates.credentials())
+            address = _bind(server, settings, identity and identity.credentials)
             listeners.ports.add(int(address.rpartition(":")[2]))
             listeners.doors.add(local.address.removeprefix("unix:"))
             if own is not None:
                 listeners.doors.add(own.address.removeprefix("unix:"))
             tasks.append(asyncio.create_task(listeners.watch()))
             tasks.append(asyncio.create_task(standing.readiness.watch()))
-            tasks.append(asyncio.create_task(standing.warn()))
             tasks.append(asyncio.create_task(engines.keep_spare()))
             for door in doors:
                 await door.start()
@@ -403,15 +388,9 @@ async def create_server(
                     add(servicer, calls)
                 served = Served(settings, inside.gate, calls, engines)
                 pages = await opened.enter_async_context(
-                    offered(served, certificates.context(), listeners)
+                    offered(served, identity and identity.context, listeners)
                 )
                 link, web = pages.link(), pages.url
-            if metrics is not None:
-                offered = stack.enter_context(
-                    metrics.served(*settings.metrics_at, engines, refusals, standing)
-                )
-                listeners.ports.add(offered)
-                log.info("measurements are offered at port %d", offered)
             lock.publish(address, "" if own is None else own.address, web)
             tasks.append(asyncio.create_task(_keep_locks(inside)))
             log.info("serving %s at %s", settings.home, address)
@@ -423,7 +402,7 @@ async def create_server(
 
             await audit.begin_server(version())
             try:
-                yield RunningServer(address, engines, drain, standing, certificates, audit, link)
+                yield RunningServer(address, engines, drain, standing, audit, link)
             finally:
                 audit.tell(STOPPED, "")
         finally:
@@ -435,7 +414,6 @@ async def create_server(
             await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
             for folder in (local, *([own] if own else ())):
                 folder.close()
-            await asyncio.to_thread(stack.close)  # the last traces are sent, and measurements end
 
 
 async def _engine(
@@ -481,13 +459,12 @@ async def serve(
     ready: Callable[[str, str], None],
     *,
     with_stdin: bool = False,
-    reread: Callable[[], Settings] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT arrives.
 
     SIGTERM lets the episodes that are played come to their end, for `settings.drain_seconds` at
-    most; SIGINT, or a second SIGTERM, stops at once. Neither loses anything. SIGHUP reads
-    certificates and the level of the log again; tokens are read again whenever they change.
+    most; SIGINT, or a second SIGTERM, stops at once. Neither loses anything. Tokens
+    are read again whenever they change.
 
     Args:
         settings: As for `create_server`.
@@ -495,15 +472,13 @@ async def serve(
             are answered.
         with_stdin: Whether to stop also when standard input ends, that is, when the process at its
             other end does.
-        reread: Reads the settings again; None where they stay as they are.
 
     Raises:
         See `create_server`.
     """
     all_descriptors()
     stop, hurry = asyncio.Event(), asyncio.Event()
-    in_terminal = os.isatty(0)
-    loop, supervisor = asyncio.get_running_loop(), Supervisor()
+    loop = asyncio.get_running_loop()
 
     def interrupt() -> None:
         stop.set()
@@ -519,37 +494,14 @@ async def serve(
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
     loop.add_signal_handler(signal.SIGTERM, terminate)
-    # One that comes while the server starts changes nothing: all is being read just now.
-    loop.add_signal_handler(signal.SIGHUP, log.info, "SIGHUP: the server is starting")
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # `nohup` has it ignored
+        loop.add_signal_handler(signal.SIGHUP, interrupt)  # the terminal was closed
     if with_stdin:
         loop.add_reader(sys.stdin.fileno(), interrupt)  # nobody writes: readable means ended
     async with create_server(settings) as server:
-        reloads: set[asyncio.Task[None]] = set()
-
-        async def reload() -> None:
-            supervisor.reloading()
-            failed = await asyncio.to_thread(
-                reload_settings, settings, reread or (lambda: settings), server.certificates
-            )
-            server.audit.tell("ReadSettings", failed, result="FAILED" if failed else "done")
-            supervisor.ready(server.address)
-
-        def hang_up() -> None:
-            if in_terminal and not os.isatty(0):  # it was closed, and nobody means to reload
-                interrupt()
-                return
-            reloads.add(task := asyncio.create_task(reload()))
-            task.add_done_callback(reloads.discard)
-
-        loop.add_signal_handler(signal.SIGHUP, hang_up)
-        readiness = server.standing.readiness
-        feeding = asyncio.create_task(supervisor.feed(lambda: readiness.answers))
         ready(server.address, server.link)
-        supervisor.ready(server.address)
         await stop.wait()
-        supervisor.stopping()
         await _drain(server, settings.drain_seconds, hurry)
-        feeding.cancel()
     if with_stdin:
         loop.remove_reader(sys.stdin.fileno())
 

@@ -29,7 +29,6 @@ from animalcat.service.session.scheduling import NothingToPlayError, Schedule
 from animalcat.service.session.unused import bytes_of
 from animalcat.service.session.workers import Borrower
 from animalcat.service.storage.errors import readable
-from animalcat.service.tracing import note, span
 from animalcat.values import Cause, Episode, Ruling, Session, SessionState
 
 log = logging.getLogger(__name__)
@@ -453,17 +452,10 @@ class SessionEngine:
 
     async def _decide_and_play(self, link: AgentLink, worker: Worker) -> bool:
         """Begin the next attempt and play it; returns whether there was one."""
-        with span("decision", session=self.session.id):
-            episode = await self._next(link, worker)
-            if episode is None:
-                return False
-            note(
-                episode=episode.number,
-                attempt=episode.attempt,
-                reason=episode.decision.reason or "",
-                propensity=episode.decision.propensity,
-            )
-            await self._play_episode(episode, link, worker)
+        episode = await self._next(link, worker)
+        if episode is None:
+            return False
+        await self._play_episode(episode, link, worker)
         return True
 
     async def _next(self, link: AgentLink, worker: Worker) -> Episode | None:
@@ -479,19 +471,16 @@ class SessionEngine:
     async def _play_and_keep(self, episode: Episode, link: AgentLink, worker: Worker) -> None:
         evidence = self._schedule.evidence
         try:
-            with span("play"):
-                finished, played = await play_attempt(
-                    episode,
-                    self.session.spec,
-                    self._battery,
-                    self._parts,
-                    link,
-                    worker,
-                    second_chance=evidence.voided_before(episode),
-                    closed=evidence.left.pop(episode.number, None),
-                )
-                outcome = "" if finished.outcome is None else finished.outcome.name.lower()
-                note(outcome=outcome, steps=finished.steps)
+            finished, played = await play_attempt(
+                episode,
+                self.session.spec,
+                self._battery,
+                self._parts,
+                link,
+                worker,
+                second_chance=evidence.voided_before(episode),
+                closed=evidence.left.pop(episode.number, None),
+            )
             if played.left is not None and link.leaves_open(played.left):
                 evidence.leave(finished)
                 raise AgentLeftError(played.left)

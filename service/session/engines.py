@@ -273,16 +273,15 @@ class Engines:
 
     def _load_battery(self, digest: str) -> Battery:
         try:
-            self.parts.files.fetch_folder(f"{BATTERIES}/{digest}")
             return load(digest, self.battery_folder)
         except FileNotFoundError as error:
             log.error("a battery cannot be read: %s", error)
             raise ServiceError(
                 Code.BATTERY_GONE,
                 f"the arenas of the battery with digest {names.short_digest(digest)} cannot be "
-                f"read: they are gone from the folder {BATTERIES} of the data directory, or from "
-                "object storage. Restore them from a backup, or import or build the battery again: "
-                "the same content has the same digest",
+                f"read: they are gone from the folder {BATTERIES} of the data directory. "
+                "Restore them from a backup, or import or build the battery again: the same "
+                "content has the same digest",
             ) from error
 
     async def drain(self) -> None:

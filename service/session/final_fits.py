@@ -13,7 +13,6 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.measuring.certificates import Waiting, fit_again, fit_seed, untold
 from animalcat.service.measuring.kept_fits import keep_fit, kept_fit_key
 from animalcat.service.session.parts import Parts
-from animalcat.service.storage.artefacts import ArtefactsError
 from animalcat.values import Session
 
 log = logging.getLogger(__name__)
@@ -78,7 +77,7 @@ class FinalFits:
             fitted = replace(fitted, data=fitted.data._replace(episodes=episodes))
         try:
             await asyncio.to_thread(keep_fit, self._files, self._id, fitted)
-        except (OSError, ArtefactsError) as error:  # an export can make the fit again
+        except OSError as error:  # an export can make the fit again
             log.warning("session %s: the draws of its fit are not kept: %s", self._id, error)
         return fitted
 
@@ -86,7 +85,7 @@ class FinalFits:
         """Return the SHA-256 of the file of the last fit; empty where it is not kept."""
         try:
             return await asyncio.to_thread(self._files.digest, kept_fit_key(self._id))
-        except (OSError, ArtefactsError) as error:
+        except OSError as error:
             log.warning("session %s: its fit has no digest: %s", self._id, error)
             return ""
 

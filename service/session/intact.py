@@ -15,7 +15,7 @@ from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.certificates import draws_key
 from animalcat.service.measuring.kept_fits import kept_fit_key
-from animalcat.service.storage.artefacts import Artefacts, DamagedArchiveError, recording_key
+from animalcat.service.storage.artefacts import Artefacts, recording_key
 from animalcat.service.storage.chain import (
     BEGINNING,
     CERTIFICATE,
@@ -56,9 +56,6 @@ def look(store: SqlStore, files: Artefacts, session: str) -> IntegrityReport:
         store: Keeps its records.
         files: Keeps its recordings and batteries.
         session: Its id.
-
-    Raises:
-        ArtefactsError: The storage of files does not answer, so that nothing can be said.
     """
     report = Looker(store, files).look(session)
     damage = store.damage() if report.problems else ()
@@ -84,9 +81,6 @@ class Looker:
         """Compare a session with its chain, and what it rests on; see `look`.
 
         The pages of the database are looked at by `SqlStore.damage`.
-
-        Raises:
-            ArtefactsError: The storage of files does not answer.
         """
         links, now, damage = self._store.chain(session)
         problems = [*damage]
@@ -129,9 +123,6 @@ class Looker:
         Args:
             digest: What it should have.
             called: What the battery is called.
-
-        Raises:
-            ArtefactsError: The storage of files does not answer.
         """
         if digest not in self._batteries:
             problems: list[str] = []
@@ -207,7 +198,7 @@ def _told(problems: list[str], what: str) -> Generator[None]:
         problems.append(f"{what} cannot be read: {error.orig}")
     except OSError as error:
         problems.append(f"{what} cannot be read: {error.strerror or type(error).__name__}")
-    except (DamagedArchiveError, ServiceError, ValueError) as error:
+    except (ServiceError, ValueError) as error:
         problems.append(f"{what} cannot be read: {error}")
 
 
@@ -230,7 +221,6 @@ def _compare_battery(problems: list[str], files: Artefacts, wanted: str) -> None
     try:
         key = f"{BATTERIES}/{wanted}"
         try:
-            files.fetch_folder(key)
             digest = digest_on_disk(files.folder / key)
         except FileNotFoundError as error:
             what = Path(error.filename or key).name
@@ -240,7 +230,7 @@ def _compare_battery(problems: list[str], files: Artefacts, wanted: str) -> None
             problems.append("was changed: its arenas or their demands are others")
     except OSError as error:
         problems.append(f"cannot be read: {error.strerror or type(error).__name__}")
-    except (DamagedArchiveError, ServiceError, ValueError) as error:
+    except (ServiceError, ValueError) as error:
         problems.append(f"cannot be read: {error}")
 
 

@@ -17,7 +17,6 @@ from animalcat.service.session.evidence import MAX_FAULTS_IN_A_ROW, Evidence
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import SessionRecord
-from animalcat.service.tracing import span
 from animalcat.values import CapabilityStatus, Cause, Episode, Ruling
 
 log = logging.getLogger(__name__)
@@ -191,10 +190,7 @@ class Schedule:
             ServiceError: The backend failed too often in a row, or a certificate cannot be made.
         """
         async with self._books:
-            with span("store outcome"):
-                await asyncio.to_thread(
-                    self._parts.store.finish_episode, episode, self._parts.files
-                )
+            await asyncio.to_thread(self._parts.store.finish_episode, episode, self._parts.files)
             self.evidence.end(episode)
             if episode.ruling is Ruling.AWAITED:
                 self._record.await_ruling(*self._record.session.unjudged, episode.number)
@@ -208,9 +204,8 @@ class Schedule:
                 await self._set_aside_after_fault(episode)
             elif self.evidence.replaces(episode):
                 await self.evidence.exclude(episode.instance)
-            with span("learn"):
-                await self.evidence.take_in_due()
-                self._record.show(await self.evidence.progress())
+            await self.evidence.take_in_due()
+            self._record.show(await self.evidence.progress())
             self._record.tell(episode)
 
     async def release(self, number: int) -> None:
@@ -315,16 +310,14 @@ class Schedule:
             number = evidence.begun
         session, known = self._record.session, _AS_BEFORE
         if decision is None:
-            with span("choose"):
-                decision, known = await evidence.choose(number), session.capabilities
+            decision, known = await evidence.choose(number), session.capabilities
             if decision is None:
                 return None
         decision = evidence.counted_on(decision)
         seen_before = evidence.seen_before(number, decision)
         tries = evidence.tries(number)
         episode = Episode(session.id, number, tries, decision, link.process, seen=seen_before)
-        with span("store decision"):
-            await asyncio.to_thread(self._parts.store.open_episode, episode, known, session.misfit)
+        await asyncio.to_thread(self._parts.store.open_episode, episode, known, session.misfit)
         evidence.begin(episode)
         return episode
 

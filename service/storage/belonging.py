@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from animalcat.service.storage.artefacts import Artefacts
+from animalcat.service.storage.artefacts import MARK, Artefacts
 from animalcat.service.storage.sql import SqlStore
 
 KEPT: Final = ("recordings", "certificates", "batteries")
@@ -20,45 +20,40 @@ class StrayPartsError(Exception):
     """A database and the files beside it do not belong together; the message says what to do."""
 
 
-def check_belonging(store: SqlStore, *places: Artefacts) -> None:
-    """Check the marks of stores of files, and mark those that are empty or of this database.
+def check_belonging(store: SqlStore, files: Artefacts) -> None:
+    """Check the mark of a store of files, and mark one that is empty or of this database.
 
     Args:
         store: The database.
-        places: Where its files are: the data directory, and object storage if that is used.
+        files: Has its files.
 
     Raises:
         StrayPartsError: They do not belong together.
-        ArtefactsError: A store of files does not answer.
     """
-    own, empty = store.id(), not store.count_sessions()
-    unmarked: list[Artefacts] = []
-    for place in places:
-        mark = place.mark()
-        if mark == own:
-            continue
-        if mark:
-            raise StrayPartsError(
-                f"{place.where} belongs to another database: its mark is {mark[:12]}, and this "
-                f"database{', which is empty,' * empty} is {own[:12]}. Sessions of both would have "
-                f"the same names and write over each other. {_remedy(place, own, empty)}"
-            )
-        if empty and (kept := place.holds(KEPT)):
-            raise StrayPartsError(
-                f"{place.where} has {kept}, and the database that knows what it is of is gone: "
-                f"this one is empty, and would write over it. {_remedy(place, own, empty)}"
-            )
-        unmarked.append(place)
-    for place in unmarked:  # only once nothing is to be refused
-        place.set_mark(own)
+    own, empty, mark = store.id(), not store.count_sessions(), files.mark()
+    if mark == own:
+        return
+    if mark:
+        raise StrayPartsError(
+            f"{files.folder} belongs to another database: its mark is {mark[:12]}, and this "
+            f"database{', which is empty,' * empty} is {own[:12]}. Sessions of both would have "
+            f"the same names and write over each other. {_remedy(files, own, empty)}"
+        )
+    if empty and (kept := files.holds(KEPT)):
+        raise StrayPartsError(
+            f"{files.folder} has {kept}, and the database that knows what it is of is gone: "
+            f"this one is empty, and would write over it. {_remedy(files, own, empty)}"
+        )
+    files.set_mark(own)
 
 
-def _remedy(place: Artefacts, own: str, empty: bool) -> str:
+def _remedy(files: Artefacts, own: str, empty: bool) -> str:
+    mark = files.folder / MARK
     lost = (
         "If what is there is not wanted any more, move its folders "
-        f"{', '.join(KEPT)} away, and {place.mark_place}"
+        f"{', '.join(KEPT)} away, and {mark}"
     )
-    known = f"If they do belong together, write {own} into {place.mark_place}"
+    known = f"If they do belong together, write {own} into {mark}"
     return (
         "Restore the database that belongs to it (of SQLite animalcat.sqlite with the files "
         "animalcat.sqlite-wal and -shm beside it, if there are any), or choose another place. "

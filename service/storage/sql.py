@@ -819,7 +819,6 @@ class SqlStore:
             files: Where its recording is, if it has one; None where nothing is recorded.
 
         Raises:
-            ArtefactsError: The recording cannot be stored; the attempt stays open.
             KeyError: There is no such attempt.
             AlreadyFinishedError: The attempt is finished, or another at this number counts already.
         """
@@ -827,7 +826,6 @@ class SqlStore:
         if files is not None:
             key = recording_key(episode.session, episode.number, episode.attempt)
             recording = files.digest(key)
-            files.put(key)
         with self._changing() as db:
             attempt = (
                 (table.c.session == episode.session)

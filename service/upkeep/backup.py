@@ -178,8 +178,6 @@ class _Backup:
 
     def _add_battery(self, digest: str) -> None:
         key = f"{BATTERIES}/{digest}"
-        with suppress(FileNotFoundError):
-            self._place.files.fetch_folder(key)
         if not (self._place.home / key).is_dir():
             self._damaged.append(f"{key} is gone")
         self._add_folder(self._place.home / key)

@@ -19,12 +19,7 @@ from animalcat.errors import AnimalcatError
 from animalcat.service.host.lock import DirectoryInUseError
 from animalcat.service.host.settings import Settings
 from animalcat.service.session.disk import free_bytes
-from animalcat.service.storage.artefacts import (
-    Artefacts,
-    ArtefactsError,
-    ArtefactsUrlError,
-    artefacts_for,
-)
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.errors import StoreInUseError
 from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
@@ -100,8 +95,7 @@ def opened(settings: Settings) -> Generator[Place]:
                 "its server was started with --store, set ANIMALCAT_STORE to the same URL"
             )
         with closing(SqlStore.in_directory(settings.home, settings.store)) as store:
-            files = artefacts_for(settings.home, settings.artefacts, settings.cache_bytes)
-            yield Place(settings, settings.home, store, files)
+            yield Place(settings, settings.home, store, Artefacts(settings.home))
 
 
 @contextmanager
@@ -120,14 +114,10 @@ def said(settings: Settings, written: Path | None = None) -> Generator[None]:
     except (
         StoreUnreachableError,
         StoreVersionError,
-        ArtefactsUrlError,
     ) as error:
         raise DataError(str(error)) from error
     except (DirectoryInUseError, StoreInUseError) as error:
         raise DataError(str(error), "UNAVAILABLE") from error
-    except ArtefactsError as error:
-        where = settings.artefacts or settings.home
-        raise DataError(f"{where} does not do what is asked of it: {error}") from error
     except (DBAPIError, sqlite3.Error) as error:
         words = str(error.orig if isinstance(error, DBAPIError) else error).strip()
         if any(sign in words.lower() for sign in _FULL_DATABASE):

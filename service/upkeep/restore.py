@@ -21,7 +21,7 @@ from animalcat.service.host.lock import LOCK_FILE, DirectoryLock
 from animalcat.service.host.settings import Settings
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.storage import schema
-from animalcat.service.storage.artefacts import MARK, RECORDINGS, Artefacts, artefacts_for
+from animalcat.service.storage.artefacts import MARK, RECORDINGS, Artefacts
 from animalcat.service.storage.belonging import KEPT
 from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.upkeep.backup import DUMP, MANIFEST, OTHERS, manifest_in, run_postgres
@@ -78,7 +78,7 @@ def restore(path: Path, settings: Settings, tell: Tell = silent) -> Restored:
 
     Args:
         path: The backup.
-        settings: Where to: a data directory, and a database and object storage if they are set.
+        settings: Where to: a data directory, and a database if one is set.
         tell: Told how far it is.
 
     Raises:
@@ -153,8 +153,6 @@ def _finish(stage: Path, settings: Settings) -> Restored:
     elif (content / DATABASE).exists():
         with closing(SqlStore(f"sqlite:///{content / DATABASE}")) as store:
             _mark(store, settings)
-        if settings.artefacts:
-            _send(settings, content)
         _place(content, home)
         (content / DATABASE).rename(home / DATABASE)
         sync_folder(home)
@@ -191,8 +189,6 @@ def _fill(content: Path, settings: Settings) -> None:
     """Move files to their places, then load all rows at once; if that fails, remove the files."""
     placed: list[Path] = []
     try:
-        if settings.artefacts:
-            _send(settings, content)
         placed = _place(content, settings.home)
         words = ("--data-only", "--single-transaction", "--exit-on-error")
         run_postgres("pg_restore", settings.store, *words, str(content / DUMP))
@@ -201,36 +197,13 @@ def _fill(content: Path, settings: Settings) -> None:
     except BaseException:
         for target in placed:
             shutil.rmtree(target, ignore_errors=True)
-        if settings.artefacts:
-            for folder in KEPT:
-                _places(settings)[-1].remove(folder)
         raise
 
 
 def _mark(store: SqlStore, settings: Settings) -> None:
     """Say which database the files belong to."""
     (settings.home / MARK).unlink(missing_ok=True)
-    for place in _places(settings):
-        place.set_mark(store.id())
-
-
-def _places(settings: Settings) -> list[Artefacts]:
-    own = Artefacts(settings.home)
-    if not settings.artefacts:
-        return [own]
-    return [own, artefacts_for(settings.home, settings.artefacts, settings.cache_bytes)]
-
-
-def _send(settings: Settings, content: Path) -> None:
-    """Put files into object storage, from the folder in which they were put together."""
-    files = artefacts_for(content, settings.artefacts, settings.cache_bytes)
-    for folder in (RECORDINGS, CERTIFICATES):
-        for path in sorted((content / folder).glob("*/*")):
-            files.put(f"{folder}/{path.parent.name}/{path.name}")
-        shutil.rmtree(content / folder, ignore_errors=True)
-    for path in sorted((content / BATTERIES).glob("*")):
-        files.put_folder(f"{BATTERIES}/{path.name}")
-    shutil.rmtree(content / "cache", ignore_errors=True)
+    Artefacts(settings.home).set_mark(store.id())
 
 
 @contextmanager
@@ -269,8 +242,7 @@ def _insist_on_empty(settings: Settings) -> None:
             for table in (*tables, schema.audit):
                 if number := snapshot.count(table):
                     found = found or f"{number} rows of {table.name}"
-    for place in _places(settings):
-        found = found or place.holds(KEPT)
+    found = found or Artefacts(settings.home).holds(KEPT)
     if found:
         raise DataError(
             f"{place_name(settings)} is not empty: it has {found}. A backup is restored into an "

@@ -64,9 +64,6 @@ def verify(place: Place, tell: Tell = silent) -> Verified:
     Args:
         place: The store.
         tell: Told how far it is.
-
-    Raises:
-        ArtefactsError: The storage of files does not answer.
     """
     damage: list[Damage] = []
     notes: list[tuple[str, str]] = []

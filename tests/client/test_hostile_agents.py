@@ -184,14 +184,6 @@ def test_an_agent_does_not_inherit_what_is_for_people(monkeypatch: pytest.Monkey
     assert (kept["ANIMALCAT_TOKEN"], kept["OPENAI_API_KEY"]) == ("ticket", "x")
 
 
-def test_an_agent_has_no_key_to_the_storage_of_recordings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANIMALCAT_ARTEFACTS", raising=False)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
-    assert "AWS_SECRET_ACCESS_KEY" in environment()  # it may be for the agent's own model
-    monkeypatch.setenv("ANIMALCAT_ARTEFACTS", "s3://bucket")
-    assert not {"AWS_SECRET_ACCESS_KEY", "ANIMALCAT_ARTEFACTS"} & environment().keys()
-
-
 FORGER = """
 import json, os, sys, time
 from pathlib import Path

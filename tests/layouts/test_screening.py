@@ -1,4 +1,4 @@
-"""Demand screening and the gate of predictive power, as in the Melting Pot paper."""
+"""The gate of predictive power, as in the Melting Pot paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.checking.predict import FittedLayout, HeldOutPredictions
-from animalcat.layouts.checking.screening import Power, gated, predictive_power, screen_demands
+from animalcat.layouts.checking.screening import Power, gated, predictive_power
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitRequest, fit
 from animalcat.layouts.inference.live import LivePosterior
@@ -23,75 +23,6 @@ from animalcat.layouts.reporting.profile import NOT_READ, Profile
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
-
-REAL = (
-    "prosocial_newcomers",
-    "visitor",
-    "time_pressure",
-    "convention_following",
-    "teaching",
-    "forgiveness",
-    "reciprocity",
-)
-"""The seven demands that the paper keeps of 16."""
-TWINS = {"partner_choice": "time_pressure", "ostracism": "time_pressure", "sanctioning": "teaching"}
-"""Demands that are present in the same scenarios, as the paper says."""
-HARMLESS = ("resident", "cooperation", "public_goods", "turn_taking", "trust", "fairness")
-"""Six that do not go with lower scores; the paper does not name them."""
-
-
-def melting_pot() -> tuple[Instances, np.ndarray]:
-    """51 scenarios with 16 demands and the scores of 20 agents, 16 blocks each averaged."""
-    generator = np.random.default_rng(12)
-    columns = {name: (generator.random(51) < 0.3).astype(float) for name in (*REAL, *HARMLESS)}
-    ability = generator.uniform(0.3, 0.8, size=(20, len(REAL)))
-    hard = np.prod(
-        [np.where(columns[d] > 0, ability[:, [j]], 1.0) for j, d in enumerate(REAL)], axis=0
-    )
-    easy = 0.12 * sum(columns[name] for name in HARMLESS)
-    y = np.clip(0.3 * hard + easy + generator.normal(0, 0.02, hard.shape), 0, 1)
-    columns |= {twin: columns[name] for twin, name in TWINS.items()}
-    return Instances(tuple(columns), np.array(list(columns.values())).T), y
-
-
-def test_sixteen_demands_become_seven() -> None:
-    instances, y = melting_pot()
-    assert len(instances.columns) == 16
-    found = screen_demands(instances, y)
-    assert found.kept == REAL
-    by_name = {demand.name: demand for demand in found.demands}
-    assert {d.name: d.of for d in found.demands if d.verdict == "duplicate"} == TWINS
-    assert "rises and falls with time_pressure" in by_name["ostracism"].reason
-    assert [d.name for d in found.demands if d.verdict == "no demand"] == list(HARMLESS)
-    for demand in found.demands:
-        assert demand.correlation is not None
-        direct = np.corrcoef(np.tile(instances.column(demand.name), len(y)), y.ravel())[0, 1]
-        assert demand.correlation.value == pytest.approx(direct)
-        assert demand.correlation.low < direct < demand.correlation.high
-    # One may say which of two to keep.
-    other = screen_demands(instances, y, prefer=["sanctioning"])
-    assert set(other.kept) == set(REAL) - {"teaching"} | {"sanctioning"}
-
-
-def test_what_was_not_played_is_left_out() -> None:
-    instances, y = melting_pot()
-    y[np.random.default_rng(1).random(y.shape) < 0.3] = np.nan
-    found = screen_demands(instances, y, demands=["visitor"])
-    played = np.isfinite(y)
-    x = np.tile(instances.column("visitor"), (len(y), 1))[played]
-    assert found.demands[0].correlation is not None
-    assert found.demands[0].correlation.value == pytest.approx(np.corrcoef(x, y[played])[0, 1])
-
-
-def test_bad_input_is_named() -> None:
-    instances = Instances(("a",), np.array([[1.0], [np.nan]]))
-    with pytest.raises(ValueError, match="demand a of row 1 is missing"):
-        screen_demands(instances, [0, 1])
-    good = Instances(("a",), np.array([[1.0], [2.0]]))
-    with pytest.raises(ValueError, match="outcomes that differ"):
-        screen_demands(good, [1, 1])
-    with pytest.raises(ValueError, match=r"shape \(1, 3\) for 2 instances"):
-        screen_demands(good, [0, 1, 1])
 
 
 def test_a_profile_that_predicts_nothing_is_not_read(aaio: Layout) -> None:

@@ -18,7 +18,7 @@ import pytest
 from animalcat.service.host.settings import Settings
 from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.rpc.server import create_server
-from animalcat.service.storage.artefacts import MARK, Artefacts, artefacts_for
+from animalcat.service.storage.artefacts import MARK, Artefacts
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.v1 import results_pb2, types_pb2
@@ -71,26 +71,6 @@ async def test_a_database_that_was_lost_is_asked_for(
     assert before.items() <= contents(data / "recordings").items()
 
 
-@pytest.mark.asyncio(loop_scope="session")
-async def test_two_databases_do_not_share_one_store_of_files(
-    tmp_path: Path, fitter: Helpers
-) -> None:
-    url = f"file://{tmp_path / 'bucket'}"
-    async with served(fitter, home=tmp_path / "one", artefacts=url):
-        pass
-    with pytest.raises(StrayPartsError, match=r"^file://.*/bucket belongs to another database"):
-        async with served(fitter, home=tmp_path / "two", artefacts=url):
-            pass
-    async with served(fitter, home=tmp_path / "one", artefacts=url):
-        pass
-    # Whoever is sure says so.
-    own = SqlStore.in_directory(tmp_path / "two")
-    (tmp_path / "bucket" / MARK).write_text(own.id())
-    own.close()
-    async with served(fitter, home=tmp_path / "two", artefacts=url):
-        pass
-
-
 def test_what_people_have_played_belongs_to_no_database(tmp_path: Path) -> None:
     (tmp_path / "recordings" / "play-yard-20250101-120000").mkdir(parents=True)
     (tmp_path / "batteries" / ".half").mkdir(parents=True)
@@ -133,18 +113,3 @@ def test_a_recording_that_is_there_is_moved_aside(tmp_path: Path) -> None:
         EpisodeRecorder(path, results_pb2.EpisodeHeader(observation_spec=spec)).close()
     kept = {one.name: one.read_bytes() for one in path.parent.iterdir() if one != path}
     assert kept == {"0-0.mcap.aside-1": b"first", "0-0.mcap.aside-2": b"second"}
-
-
-def test_a_file_in_object_storage_is_moved_aside(tmp_path: Path) -> None:
-    files = artefacts_for(tmp_path / "data", f"file://{tmp_path / 'bucket'}", 1 << 20)
-    for content in (b"first", b"second", b"second"):
-        path = tmp_path / "data" / "recordings" / "0-0.mcap"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        files.put("recordings/0-0.mcap")
-    kept = (tmp_path / "bucket" / "recordings").iterdir()
-    there = {
-        one.name.partition(".aside-")[0]: one.read_bytes() for one in kept if "aside" in one.name
-    }
-    assert there == {"0-0.mcap": b"first"}
-    assert (tmp_path / "bucket" / "recordings" / "0-0.mcap").read_bytes() == b"second"

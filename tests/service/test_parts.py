@@ -206,7 +206,7 @@ class TestExposure:
                 "10.0.0.1/8",
                 "ANIMALCAT_DIRECT_NETWORKS=.*host bits set",
             ),
-            ("METRICS", "0.0.0.0:x", "ANIMALCAT_METRICS=0.0.0.0:x: this is no port"),
+            ("WEB", "0.0.0.0:x", "ANIMALCAT_WEB=0.0.0.0:x: this is no port"),
             ("HOST_NAMES", "here", "host_names.*give JSON"),
         ],
     )

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
-import re
 import signal
 import socket
-import ssl
 import stat
 import subprocess
 import sys
 import threading
-import urllib.request
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 
 import grpc
 import pytest
@@ -45,17 +39,13 @@ from animalcat.service.access.tokens import TokenError, Tokens
 from animalcat.service.host import owning, readiness
 from animalcat.service.host.configuration import SettingsError
 from animalcat.service.host.owning import OtherOwnerError, check_owner, own
-from animalcat.service.host.reloading import reload_settings
-from animalcat.service.host.serving import Expiry, expiries_in
 from animalcat.service.host.settings import Settings, table_of
-from animalcat.service.host.supervisor import Supervisor
 from animalcat.service.memory import PAUSES, Memory, SpareMemory
 from animalcat.service.rpc.health import LIVENESS, READINESS
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import sessions_pb2
-from tests.service.conftest import NOW, Helpers, Service, walk
+from tests.service.conftest import NOW, Helpers
 
-MONITORING = Path(__file__).resolve().parents[2] / "docker" / "monitoring"
 SERVING = health_pb2.HealthCheckResponse.SERVING
 FINISHED = sessions_pb2.SESSION_STATE_FINISHED
 
@@ -90,14 +80,6 @@ def command(*words: str) -> tuple[int, str]:
     return answer.exit_code, answer.output
 
 
-def page(port: int, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
-            return answer.status, answer.read().decode()
-    except HTTPError as error:
-        return error.code, error.read().decode()
-
-
 def test_options_come_before_the_environment_and_that_before_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +110,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(
         ("[server]\nport = 1", r"\[server\] is a table"),
         ("port = ", "is no TOML"),
         ("config = 'other'", "no setting is named 'config'"),
-        ('metrics = "x"', "this is no port"),
+        ('web = "x"', "this is no port"),
     ],
 )
 def test_a_wrong_file_is_told_by_place(tmp_path: Path, text: str, said: str) -> None:
@@ -152,88 +134,6 @@ def test_a_file_is_checked_with_what_it_names(tmp_path: Path) -> None:
     assert "is not the private key of" in said
     file.write_text('host = "0.0.0.0"\n')
     assert "needs credentials" in command("serve", "--check", "--config", str(file))[1]
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_a_certificate_is_changed_under_a_running_server(
-    fitter: Helpers, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    pem, key = certificate(tmp_path, 20)
-    settings = Settings(
-        home=tmp_path / "data",
-        port=0,
-        host="0.0.0.0",
-        tls_certificate=pem,
-        tls_key=key,
-        web="127.0.0.1:0",
-    )
-    token = Tokens(settings.home).create(Role.OPERATOR, days=3)[1]
-    async with create_server(settings, lambda: NOW, fitter, fitter.simulators) as running:
-        address = f"localhost:{running.address.rpartition(':')[2]}"
-
-        async def works(ca: bytes) -> bool:
-            kept = tmp_path / "ca.pem"
-            kept.write_bytes(ca)
-            try:
-                async with animalcat.aconnect(address, token=token, ca=kept) as client:
-                    return [one async for one in client.sessions()] == []
-            except AnimalcatError as error:
-                return "not one that you trust" not in str(error)
-
-        async def at_web() -> bytes:
-            """The certificate that a browser is shown, which names no server."""
-            port = int(running.link.partition("/enter")[0].rpartition(":")[2])
-            at = ("127.0.0.1", port)
-            return (await asyncio.to_thread(ssl.get_server_certificate, at)).encode()
-
-        before = pem.read_bytes()
-        assert await works(before)
-        assert await at_web() == before
-        (expiry,) = running.certificates.expiries()
-        assert "ends in 20.0 days" in expiry.warning(datetime.now(UTC))
-        certificate(tmp_path, 300)
-        assert await works(before)  # nobody has said that it is to be read
-        reload_settings(settings, lambda: settings, running.certificates)
-        assert not await works(before)
-        assert await works(pem.read_bytes())
-        assert await at_web() == pem.read_bytes()
-        after = pem.read_bytes()
-        certificate(tmp_path, 400, "else")
-        pem.write_bytes((tmp_path / "else.pem").read_bytes())  # half of a change
-        caplog.clear()
-        reload_settings(settings, lambda: settings, running.certificates)
-        assert "is not the private key of" in caplog.text
-        assert await works(after)
-        changed = settings.model_copy(update={"max_agents": 3, "log_level": "debug"})
-        pem.write_bytes(after)
-        reload_settings(settings, lambda: changed, running.certificates)
-        assert "from the next start on: max_agents" in caplog.text
-        assert logging.getLogger("animalcat").level == logging.DEBUG
-        reload_settings(settings, lambda: settings, running.certificates)
-
-
-def test_what_ends_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = datetime.now(UTC)
-    ended = Expiry("certificate", "x.pem", now - timedelta(days=1)).warning(now)
-    assert "has expired" in ended
-    assert "SIGHUP" in ended
-    assert not Expiry("certificate", "x.pem", now + timedelta(days=31)).warning(now)
-    token, _ = Tokens(tmp_path).create(Role.VIEWER, subject="vera", days=2)
-    Tokens(tmp_path).create(Role.VIEWER, subject="vera", days=90)
-    pem, key = certificate(tmp_path, -1)
-    monkeypatch.setenv("ANIMALCAT_HOME", str(tmp_path))
-    monkeypatch.setenv("ANIMALCAT_TLS_CERTIFICATE", str(pem))
-    monkeypatch.setenv("ANIMALCAT_TLS_KEY", str(key))
-    due = [expiry for expiry in expiries_in(Settings()) if expiry.warning(now)]
-    assert [(one.what, one.name) for one in due] == [
-        ("certificate", str(pem)),
-        ("token", token.id),
-    ]
-    code, told = command("doctor", "--json")
-    found = {one["item"]: one for one in json.loads(told)}
-    assert code == 3
-    assert found["certificate"]["status"] == "missing"
-    assert found["token"]["remedy"] == f"`animalcat token rotate {token.id}` renews it"
 
 
 def test_a_token_is_rotated_and_stays_the_same_caller(tmp_path: Path) -> None:
@@ -272,10 +172,7 @@ async def test_ready_is_who_takes_work_and_alive_who_answers(
     fitter: Helpers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readiness, "LOOK_SECONDS", 0.02)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = Settings(home=tmp_path, port=0, metrics=str(port))
+    settings = Settings(home=tmp_path, port=0)
     async with (
         create_server(settings, lambda: NOW, fitter, fitter.simulators) as running,
         grpc.aio.insecure_channel(running.address) as channel,
@@ -286,17 +183,11 @@ async def test_ready_is_who_takes_work_and_alive_who_answers(
             request = health_pb2.HealthCheckRequest(service=name)
             return (await stub.Check(request)).status == SERVING
 
-        async def pages(path: str) -> tuple[int, str]:
-            return await asyncio.to_thread(page, port, path)
-
         async def until(ready: bool) -> None:
             while await well(READINESS) is not ready:
                 await asyncio.sleep(0.01)
 
         await until(True)
-        assert await pages("/livez") == (200, "alive\n")
-        assert await pages("/readyz") == (200, "ready\n")
-        assert (await pages("/"))[0] == (await pages("/metrics/x"))[0] == 404
         store, disk = running.engines.parts.store, running.engines.parts.disk
         with monkeypatch.context() as broken:
 
@@ -309,17 +200,12 @@ async def test_ready_is_who_takes_work_and_alive_who_answers(
             await until(False)
             assert not await well("")
             assert await well("animalcat.v1.Sessions")  # it can be read, and cleared up
-            code, told = await pages("/readyz")
-            assert code == 503
-            assert "readonly database" in told
-            assert (await pages("/livez"))[0] == 200
-            measured = (await pages("/metrics"))[1]
-            assert "animalcat_ready 0.0" in measured
+            assert any("readonly database" in one for one in running.standing.told().reasons)
+            assert await well(LIVENESS)
         await until(True)
         with monkeypatch.context() as full:
             full.setattr(disk, "_spare", 1 << 60)
             await until(False)
-            assert "MiB left" in (await pages("/readyz"))[1]
             async with animalcat.aconnect(running.address) as client:
                 standing = (await client.placement()).standing
             assert not standing.ready
@@ -327,16 +213,8 @@ async def test_ready_is_who_takes_work_and_alive_who_answers(
             assert standing.disk_bytes >= standing.disk_free_bytes > 0
         await until(True)
         await running.drain()
-        assert (await pages("/readyz"))[0] == 503
-        assert (await pages("/livez"))[0] == 200
+        assert not await well(READINESS)
         assert await well(LIVENESS)
-        measured = (await pages("/metrics"))[1]
-    for file in ("alerts.yaml", "dashboard.json"):
-        asked = set(re.findall(r"animalcat_[a-z_]+", (MONITORING / file).read_text()))
-        assert len(asked) > 10
-        for name in asked:
-            family = re.sub("_(total|sum|count|bucket)$", "", name)
-            assert re.search(rf"^# TYPE {family}(_total)? ", measured, re.MULTILINE), name
 
 
 def test_what_a_server_writes_is_its_users_alone(tmp_path: Path) -> None:
@@ -373,37 +251,6 @@ def test_another_users_directory_is_left_alone(
         check_owner(tmp_path)
     (tmp_path / "server.lock").unlink()
     check_owner(tmp_path)  # a volume that is shared by its group
-
-
-async def test_a_supervisor_hears_ready_reloading_and_the_watchdog(tmp_path: Path) -> None:
-    path, well = str(tmp_path / "notify"), True
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-        listener.bind(path)
-        listener.setblocking(False)
-        environment = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "20000"}
-        supervisor = Supervisor({**environment, "WATCHDOG_PID": str(os.getpid())})
-        supervisor.ready("localhost:1")
-        supervisor.reloading()
-        supervisor.stopping()
-        loop = asyncio.get_running_loop()
-        said = [(await loop.sock_recv(listener, 999)).decode() for _ in range(3)]
-        assert [one.split("\n")[0] for one in said] == ["READY=1", "RELOADING=1", "STOPPING=1"]
-        feeding = asyncio.create_task(supervisor.feed(lambda: well))
-        assert await loop.sock_recv(listener, 999) == b"WATCHDOG=1"
-        well = False
-        await asyncio.sleep(0.03)
-        while True:
-            try:
-                listener.recv(999)
-            except BlockingIOError:
-                break
-        await asyncio.sleep(0.05)
-        with pytest.raises(BlockingIOError):
-            listener.recv(999)
-        feeding.cancel()
-    Supervisor({}).ready("nobody listens")
-    other = Supervisor({"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1"})
-    await asyncio.wait_for(other.feed(lambda: True), 5)  # it is another process's
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -617,63 +464,6 @@ def test_an_agent_that_stays_outlives_the_server(tmp_path: Path) -> None:
         for process in (agent, server):
             process.kill()
             process.communicate()
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_a_decision_is_traced(fitter: Helpers, tmp_path: Path) -> None:
-    messages = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
-    pytest.importorskip("opentelemetry.sdk")
-    got: list[Any] = []
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            import gzip
-
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                body = gzip.decompress(body)
-            sent = messages.ExportTraceServiceRequest.FromString(body)
-            got.extend(
-                span
-                for resource in sent.resource_spans
-                for scope in resource.scope_spans
-                for span in scope.spans
-            )
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
-        thread = threading.Thread(target=collector.serve_forever, daemon=True)
-        thread.start()
-        url = f"http://127.0.0.1:{collector.server_address[1]}"
-        async with (
-            create_server(
-                Settings(home=tmp_path, port=0, traces=url), lambda: NOW, fitter, fitter.simulators
-            ) as running,
-            grpc.aio.insecure_channel(running.address) as channel,
-        ):
-            service = Service(running, tmp_path, channel)
-            session = await service.create(3)
-            async with service.agent(session) as stream:
-                await stream.receive("welcome")
-                await stream.episode(walk)
-                await stream.episode(walk)
-        collector.shutdown()
-    first = next(
-        span
-        for span in got
-        if span.name == "decision"
-        and any(a.key == "animalcat.episode" and a.value.int_value == 0 for a in span.attributes)
-    )
-    told = {one.key: one.value for one in first.attributes}
-    assert told["animalcat.session"].string_value in session
-    within = [span.name for span in got if span.trace_id == first.trace_id]
-    for name in ("choose", "store decision", "play", "store outcome", "learn"):
-        assert within.count(name) == 1
-    assert not first.parent_span_id
 
 
 def test_a_wrong_certificate_is_refused_at_the_start(tmp_path: Path) -> None:

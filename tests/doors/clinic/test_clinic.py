@@ -24,8 +24,8 @@ from animalcat.doors.clinic.items import (
     fit_item,
     shortened,
 )
+from animalcat.doors.clinic.population import fit_items
 from animalcat.layouts import load_layout
-from animalcat.layouts.checking.population import fit_items
 from animalcat.layouts.model.tables import TableError
 
 Floats = npt.NDArray[np.float64]
