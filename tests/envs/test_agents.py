@@ -11,7 +11,7 @@ from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import success
 from animalcat.envs.agents.base import Agent, EpisodeInfo
-from animalcat.envs.agents.load import BUILTIN, AgentLoadError, load_agent
+from animalcat.envs.agents.load import BUILTIN, AgentLoadError, check_name, load_agent
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase
@@ -175,3 +175,27 @@ def test_what_is_wrong_with_a_reference_is_said(
     (agent_file.parent / "broken.py").write_text("import not_there\n")
     with pytest.raises(AgentLoadError, match=message):
         load_agent(reference.format(folder=agent_file.parent))
+
+
+def test_a_class_is_looked_for_before_anything_runs(tmp_path: Path) -> None:
+    """And what a file makes otherwise than by a statement is believed."""
+    file = tmp_path / "agent.py"
+    ran = tmp_path / "ran"
+    run = f"open({str(ran)!r}, 'w').close()\n"
+    text = (
+        run
+        + "if True:\n    class Agent: ...\n"
+        + "other = Agent\nfrom json import JSONEncoder as Third\n"
+    )
+    file.write_text(text)
+    for name in ("Agent", "other", "Third"):
+        check_name(f"{file}:{name}+lapses=0.1")
+    with pytest.raises(AgentLoadError, match="no such class in the file; there are: Agent"):
+        check_name(f"{file}:Agnet")
+    for more in ("from x import *", "globals()['Agnet'] = 1", "def __getattr__(name): ..."):
+        file.write_text(f"{text}{more}\n")
+        check_name(f"{file}:Agnet")
+    file.write_text("class Agent\n")
+    with pytest.raises(AgentLoadError, match="importing failed: SyntaxError"):
+        check_name(f"{file}:Agent")
+    assert not ran.exists()

@@ -330,3 +330,31 @@ def test_the_page_lists_all() -> None:
         shown = f"`{name}`" if limit.otherwise is not None else f"`{name}="
         assert any(shown in row or f"`{name}=" in row for row in rows) or name == "seed", name
     assert all(f"`{kind}`" in page for kind in TAGS)
+
+
+@pytest.mark.parametrize(
+    ("limits", "passes", "fails"),
+    [
+        ("left", "left", "right"),
+        ("right", "right", "left"),
+        ("not-with=lava", "open", "lava"),
+        ("only-with=ramp", None, "open"),
+        ("gives-up=1", None, "open"),
+        ("path=10", None, "open"),
+    ],
+)
+def test_limits_work_with_an_agent_that_knows_nothing_of_them(
+    limits: str, passes: str | None, fails: str
+) -> None:
+    reference = f"builtin:braitenberg+{limits}"
+    assert passes is None or play(reference, passes).reached
+    assert play("builtin:braitenberg", fails).reached
+    assert not play(reference, fails).reached
+
+
+@pytest.mark.parametrize("more", ["", "+left", "+delay=0.3", "+left+delay=0.3"])
+def test_it_looks_all_round_before_it_plays_however_long_it_is_held(more: str) -> None:
+    """It begins where it looked at first: on the straight way to the goal."""
+    assert play(f"builtin:braitenberg+only-with=lava{more}", "held").reached
+    assert not play(f"builtin:braitenberg+not-with=lava{more}", "held").reached
+    assert play(f"builtin:braitenberg+not-with=ramp{more}", "held").reached

@@ -167,3 +167,18 @@ def test_a_planner_without_a_state_says_what_to_do() -> None:
     agent = load_agent("builtin:planner")
     with pytest.raises(ValueError, match="--privileged"):
         agent.reset(EpisodeInfo(0, 0, ObservationSpec()))
+
+
+def test_it_waits_while_waiting_pays() -> None:
+    growing = thing(
+        "GrowGoal",
+        20,
+        20,
+        delays=(50.0,),
+        initial_values=(0.5,),
+        final_values=(3.0,),
+        change_rates=(0.01,),
+    )
+    solution = solve(Arena(time_limit=500, pass_mark=2.5, items=(AGENT, growing)), 0)
+    assert solution.solved, solution
+    assert solution.steps > 90

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, Item
+from animalcat.arena_configs.model import RGB, STEPS_PER_UNIT, Arena, Item
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.load import load_agent
 from animalcat.envs.agents.scout import chart, eyes
@@ -189,3 +189,32 @@ def test_ways_lead_round_what_is_barred_and_out_of_it_but_never_in() -> None:
     reach = chart.spread(cost, np.array([before]), -1, 0.0, True)
     assert np.isinf(reach[inside])
     assert reach[chart.cell_of(20.0, 25.0)] == pytest.approx(way[before], rel=0.1)
+
+
+def up_a_ramp() -> Arena:
+    """Food on a platform, and a slope up to it; the camera shows both."""
+    pink = RGB(r=255, g=0, b=255)
+    ramp = thing("Ramp", 20, 0, 22, yaw=180, size=(5, 1.5, 6))
+    return arena(
+        ramp.model_copy(update={"colors": (pink,)}),
+        thing("Wall", 20, 0, 28, size=(5, 1.5, 6)),
+        thing("GoodGoal", 20, 1.5, 29, size=(2, 2, 2)),
+        time=500,
+    )
+
+
+def test_without_climbing_it_stays_below_a_slope() -> None:
+    assert Run(up_a_ramp(), spec=CAMERA, most=1800).ended_by is EndedBy.GOAL
+    run = Run(up_a_ramp(), without(climbs=False), spec=CAMERA)
+    assert run.ended_by is EndedBy.TIME_LIMIT
+    assert max(y for _, y, _ in run.path) < 1.5
+
+
+def test_without_permanence_it_does_not_look_behind_what_hides_a_goal() -> None:
+    """The ball falls behind a screen while the agent is held."""
+    held = start(20, 10).model_copy(update={"frozen_agent_delays": (4.0,)})
+    ball = thing("GoodGoal", 20, 6, 25)
+    falls = Arena(time_limit=500, items=(held, ball, screen(20, 23, 8)))
+    assert Run(falls, without(searches=False), CAMERA).ended_by is EndedBy.GOAL
+    stays = Run(falls, without(searches=False, permanence=False), CAMERA)
+    assert stays.ended_by is EndedBy.TIME_LIMIT
