@@ -45,26 +45,33 @@ def load_family(name: str) -> Family:
     Raises:
         ArenaError: There is no such family, or its text is wrong.
     """
-    if name not in FAMILIES:
-        return _of_plugin(name)
-    text = files("animalcat.arena_configs").joinpath(f"families/{name}.yaml").read_text("utf-8")
-    return read_family(text, f"{name}.yaml")
-
-
-def _of_plugin(name: str) -> Family:
-    if not is_family(name):
-        there = ", ".join((*FAMILIES, *plugins.names("family")))
-        raise ArenaError(f"no family {name!r}; there are: {there}")
-    try:
-        family = read_family(plugins.text("family", name), f"plugin {name}")
-    except plugins.PluginError as error:
-        raise ArenaError(str(error)) from error
+    text = family_text(name)
+    if name in FAMILIES:
+        return read_family(text, f"{name}.yaml")
+    family = read_family(text, f"plugin {name}")
     if family.name != name:
         raise ArenaError(
             f"the plugin of the family {name!r} calls itself {family.name!r} in its text; both "
             "have to be the same name"
         )
     return family
+
+
+def family_text(name: str) -> str:
+    """Read the text of what `load_family` loads.
+
+    Raises:
+        ArenaError: There is no such family.
+    """
+    if name in FAMILIES:
+        return files("animalcat.arena_configs").joinpath(f"families/{name}.yaml").read_text("utf-8")
+    if not is_family(name):
+        there = ", ".join((*FAMILIES, *plugins.names("family")))
+        raise ArenaError(f"no family {name!r}; there are: {there}")
+    try:
+        return plugins.text("family", name)
+    except plugins.PluginError as error:
+        raise ArenaError(str(error)) from error
 
 
 def load_family_file(path: Path) -> Family:

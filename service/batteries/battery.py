@@ -19,7 +19,7 @@ from animalcat.arena_configs.batteries.reader import read_recipe
 from animalcat.arena_configs.families.claims import check_claims
 from animalcat.arena_configs.families.generate import drawing
 from animalcat.arena_configs.families.instance import FamilyInstance
-from animalcat.arena_configs.families.library import load_family
+from animalcat.arena_configs.families.library import family_text, load_family
 from animalcat.arena_configs.features.definition import MeasuredFeatures
 from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
@@ -29,6 +29,7 @@ from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.sequence import episode_arenas, episodes
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.arenas.arena_files import battery_files
+from animalcat.service.batteries.built import BuiltShelf, build_key
 from animalcat.service.batteries.columns import InstanceColumns, read_head
 from animalcat.service.batteries.drafts import (
     Draft,
@@ -318,6 +319,9 @@ def build_family(
         ValueError: There is no such family.
         ClaimError: The family claims of an instance what is not so.
     """
+    shelf, key = BuiltShelf(), build_key(family, family_text(family), n, seed)
+    if digest := shelf.fetch(key, store):
+        return load(digest, store)
     drawn: Packed[FamilyInstance] = Packed()
     for instance in drawing(family, n, _generator(family, seed)):
         drawn.append(instance)
@@ -325,6 +329,7 @@ def build_family(
     drafts = drawn.mapped(lambda instance: _draft(family, instance, seed))
     battery = store_drafts(drafts, [], store, tick, processes, family=family)
     _check_claims(family, drawn, battery)
+    shelf.keep(key, battery.folder)
     return battery
 
 

@@ -10,10 +10,9 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import animalcat
-from animalcat.arena_configs.batteries.language import Recipe
 from animalcat.machine.folders import cache_folder
 from animalcat.machine.kept import prune_folders, size_limit
 from animalcat.service.batteries.columns import read_head
@@ -24,16 +23,13 @@ KEPT: Final = 5
 """Batteries that are kept at most; those that were not used for longest go first."""
 
 
-def build_key(recipe: Recipe, size: int | None, seed: int, layout: str = "") -> str:
-    """Return the name under which what is built is kept: it says all that the battery follows from.
+def build_key(*source: Any) -> str:
+    """Return the name under which what is built is kept.
 
     Args:
-        recipe: The recipe.
-        size: Number of instances that was asked for.
-        seed: Seed of the drawing.
-        layout: Digest of the layout by which instances are chosen; empty if all are kept.
+        source: All that the battery follows from, besides the code: digests, names and numbers.
     """
-    about = [TABLE_VERSION, recipe.digest, size, seed, layout, code_digest(), _own_code()]
+    about = [TABLE_VERSION, *source, code_digest(), _own_code()]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
 

@@ -59,7 +59,8 @@ def build_recipe(
     chosen = recipe.seed if seed is None else seed
     counts = counts_for(recipe, size)
     layout = None if recipe.separable is None else _layout_of(recipe)
-    shelf, key = BuiltShelf(), build_key(recipe, size, chosen, layout.digest if layout else "")
+    by = layout.digest if layout else ""
+    shelf, key = BuiltShelf(), build_key(recipe.digest, size, chosen, by)
     if digest := shelf.fetch(key, store):
         return load(digest, store)
     timed = with_estimate(tick)

@@ -20,6 +20,7 @@ from animalcat.arena_configs.batteries.language import Recipe
 from animalcat.arena_configs.batteries.reader import read_recipe
 from animalcat.cli.main import build as command_line
 from animalcat.layouts.library import load_layout
+from animalcat.service.batteries import battery as batteries
 from animalcat.service.batteries import recipes
 from animalcat.service.batteries.battery import Battery, build_family
 from animalcat.service.batteries.built import build_key
@@ -173,8 +174,20 @@ def test_a_battery_that_was_built_is_not_built_again(
         build_recipe(recipe(), tmp_path, seed=4)
 
 
+def test_a_battery_of_one_family_is_not_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = build_family("cups", 2, 0, tmp_path / "first")
+    monkeypatch.setattr(batteries, "drawing", lambda *_: [])
+    again = build_family("cups", 2, 0, tmp_path / "again")
+    assert again.digest == first.digest
+    assert [*again.instances] == [*first.instances]
+    with pytest.raises(ValueError, match="at least one arena"):
+        build_family("cups", 2, 1, tmp_path / "again")
+
+
 def test_a_battery_is_kept_by_the_layout_that_chose_its_arenas() -> None:
-    keys = {build_key(recipe(), None, 3, layout) for layout in ("", "one", "other")}
+    keys = {build_key(recipe().digest, None, 3, layout) for layout in ("", "one", "other")}
     assert len(keys) == 3
 
 
