@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.inference.backend import compat
 from animalcat.layouts.inference.backend.engine import Engine, SamplerSettings
+from animalcat.layouts.inference.convergence import ess
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
@@ -121,7 +122,7 @@ def _plain(layout: Layout, features: Floats, outcomes: Floats, settings: Sampler
 
 
 def _least_ess(draws: Floats) -> float:
-    return min(compat.ess(draws[..., i], "bulk") for i in range(draws.shape[-1]))
+    return min(ess(draws[..., i], "bulk") for i in range(draws.shape[-1]))
 
 
 def _live(layout: Layout, battery: Instances, repeats: int) -> list[Row]:

@@ -23,6 +23,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.inference.convergence import ess, rhat
 from animalcat.layouts.inference.fit import MAX_RHAT, MIN_ESS
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.calibration import TAUGHT
@@ -393,20 +394,18 @@ def _diagnostics(
     posterior: Mapping[str, Floats], divergences: int, attempts: int
 ) -> dict[str, Any]:
     """Judge convergence of all population parameters, each (chains, draws, ...)."""
-    from animalcat.layouts.inference.backend import compat
-
     worst_rhat, least_ess, reasons = 1.0, float("inf"), list[str]()
     for name, values in posterior.items():
         flat = values.reshape(*values.shape[:2], -1)
         for i in range(flat.shape[2]):
             draws = flat[:, :, i]
-            rhat, ess = float(compat.rhat(draws)), float(compat.ess(draws, "bulk"))
-            worst_rhat, least_ess = max(worst_rhat, rhat), min(least_ess, ess)
+            mixed, size = rhat(draws), ess(draws, "bulk")
+            worst_rhat, least_ess = max(worst_rhat, mixed), min(least_ess, size)
             where = f"{name}[{i}]" if flat.shape[2] > 1 else name
-            if not rhat < MAX_RHAT:
-                reasons.append(f"{where}: R-hat {rhat:.3f} is not below {MAX_RHAT}")
-            if not ess >= MIN_ESS:
-                reasons.append(f"{where}: ESS {ess:.0f} is below {MIN_ESS:.0f}")
+            if not mixed < MAX_RHAT:
+                reasons.append(f"{where}: R-hat {mixed:.3f} is not below {MAX_RHAT}")
+            if not size >= MIN_ESS:
+                reasons.append(f"{where}: ESS {size:.0f} is below {MIN_ESS:.0f}")
     if divergences:
         reasons.append(f"{divergences} divergences")
     return {

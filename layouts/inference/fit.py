@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, ca
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.inference.convergence import ess, rhat
 from animalcat.layouts.inference.counting import equal_rows
 from animalcat.layouts.inference.evidence import evidence_digest
 from animalcat.layouts.inference.randomness import rng
@@ -267,19 +268,17 @@ def _seed(seed: int, attempt: int) -> int:
 
 
 def _result(request: FitRequest, trace: Trace, data: FitData, attempts: int) -> FitResult:
-    from animalcat.layouts.inference.backend import compat
-
     outcomes, weights = data.outcomes, data.weights
     latents = range(len(request.layout.latents))
-    rhat = np.array([compat.rhat(trace.draws[..., i]) for i in latents])
-    bulk = np.array([compat.ess(trace.draws[..., i], "bulk") for i in latents])
-    tail = np.array([compat.ess(trace.draws[..., i], "tail") for i in latents])
+    mixed = np.array([rhat(trace.draws[..., i]) for i in latents])
+    bulk = np.array([ess(trace.draws[..., i], "bulk") for i in latents])
+    tail = np.array([ess(trace.draws[..., i], "tail") for i in latents])
     reasons = [
         f"{name}: {text}"
         for i, name in enumerate(request.layout.latent_names)
         for bad, text in (
             # Written so that NaN (a chain that never moved) fails.
-            (not rhat[i] < MAX_RHAT, f"R-hat {rhat[i]:.3f} is not below {MAX_RHAT}"),
+            (not mixed[i] < MAX_RHAT, f"R-hat {mixed[i]:.3f} is not below {MAX_RHAT}"),
             (not bulk[i] >= MIN_ESS, f"bulk ESS {bulk[i]:.0f} is below {MIN_ESS:.0f}"),
             (not tail[i] >= MIN_ESS, f"tail ESS {tail[i]:.0f} is below {MIN_ESS:.0f}"),
         )
@@ -299,7 +298,7 @@ def _result(request: FitRequest, trace: Trace, data: FitData, attempts: int) -> 
         "outcomes": len(outcomes),
         "evidence": data.digest,
         "prior_only": False,
-        "rhat": float(rhat.max()),
+        "rhat": float(mixed.max()),
         "ess_bulk": float(bulk.min()),
         "ess_tail": float(tail.min()),
         "ebfmi": ebfmi,

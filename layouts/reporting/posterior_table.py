@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.inference.convergence import ess, rhat
 from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
 from animalcat.layouts.inference.summary import hdi
 from animalcat.layouts.model.instances import OutcomeTable
@@ -54,8 +55,6 @@ def posterior_table(
         fits: Fits by agent.
         share: Probability of the intervals.
     """
-    from animalcat.layouts.inference.backend import compat
-
     rows: list[PosteriorRow] = []
     for agent, fitted in fits.items():
         for i, node in enumerate(fitted.layout.latents):
@@ -68,9 +67,9 @@ def posterior_table(
                     float(draws.mean()),
                     low,
                     high,
-                    compat.ess(draws, "bulk"),
-                    compat.ess(draws, "tail"),
-                    compat.rhat(draws),
+                    ess(draws, "bulk"),
+                    ess(draws, "tail"),
+                    rhat(draws),
                 )
             )
     return rows

@@ -1,11 +1,10 @@
-"""Hides differences of PyMC 5 and 6 and ArviZ 0 and 1: gives results as plain arrays."""
+"""Gives what samplers return as plain arrays, whether as InferenceData, DataTree or Arrow."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
-import arviz
 import numpy as np
 import numpy.typing as npt
 
@@ -25,6 +24,28 @@ _STATISTICS: Final = {
     "depth": "tree_depth",
 }
 """ArviZ's name of each statistic, by the name that PyMC or nutpie gives it."""
+
+
+def from_arrow(
+    chains: Sequence[tuple[Any, Any]], names: Sequence[str]
+) -> tuple[Floats, dict[str, Floats]]:
+    """Posterior draws of scalar variables and every statistic, as `draws` and `statistics`.
+
+    Args:
+        chains: For each chain a table of its draws and one of their statistics, as nutpie has them.
+        names: The variables, in order.
+    """
+
+    def read(tables: tuple[Any, Any], which: int, name: str) -> Floats:
+        skipped = np.count_nonzero(tables[1]["tuning"].to_numpy())
+        return np.asarray(tables[which][name].to_numpy(), dtype=np.float64)[skipped:]
+
+    drawn = [np.stack([read(tables, 0, name) for name in names], axis=-1) for tables in chains]
+    return np.stack(drawn), {
+        name: np.stack([read(tables, 1, own) for tables in chains])
+        for own, name in _STATISTICS.items()
+        if own in chains[0][1].column_names
+    }
 
 
 def draws(result: Any, names: Sequence[str]) -> Floats:
@@ -50,20 +71,3 @@ def statistics(result: Any) -> dict[str, Floats]:
         for own, name in _STATISTICS.items()
         if own in there and np.ndim(there[own]) == 2
     }
-
-
-def rhat(values: Floats) -> float:
-    """Rank-normalised split R-hat of (chains, draws)."""
-    return _number(arviz.rhat(values))
-
-
-def ess(values: Floats, method: Literal["bulk", "tail"]) -> float:
-    """Effective sample size of (chains, draws)."""
-    if method == "bulk":
-        return _number(arviz.ess(values, method=method))
-    # ArviZ 0 has these tails by default, ArviZ 1 has none.
-    return _number(arviz.ess(values, method=method, prob=(0.05, 0.95)))
-
-
-def _number(result: Any) -> float:
-    return float(np.asarray(result).reshape(()))

@@ -9,21 +9,18 @@ hold both equal.
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from numba import carray, cfunc, njit, types
 
+from animalcat.layouts.inference.backend.nuts import library
 from animalcat.layouts.model.expressions import evaluate
 from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.text.formulas import Call, Expression, names, substitute
-
-if TYPE_CHECKING:
-    import nutpie
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Features: TypeAlias = tuple[str, ...]
@@ -110,7 +107,7 @@ def model(
     outcomes: Floats,
     weights: Floats | None,
     near: Layout | None = None,
-) -> nutpie.CompiledModel:
+) -> Any:
     """What nutpie samples from: the compiled functions, and the tape that they are given.
 
     Args:
@@ -120,28 +117,19 @@ def model(
         weights: As `tape` takes them.
         near: The same layout with other priors, near whose means chains start; None for its own.
     """
-    from nutpie.compile_pymc import CompiledPyMCModel
-
-    each, count = list(layout.latent_names), len(layout.latents)
+    nutpie, names, count = library(), list(layout.latent_names), len(layout.latents)
     numbers = tape(layout, features, outcomes, weights)
-    # Since 0.16.11 nutpie keeps under which key a shared variable stands; there are none.
-    known = {field.name for field in fields(CompiledPyMCModel)}
-    keys: dict[str, Any] = {"shared_var_keys": {}} if "shared_var_keys" in known else {}
-    return CompiledPyMCModel(
-        **keys,
-        dims={},
-        compiled_logp_func=log_density,
-        compiled_expand_func=expand,
-        initial_point_func=partial(starts, near or layout),
-        shared_data={},
-        user_data=numbers,
-        n_expanded=count,
-        shape_info=(each, [slice(k, k + 1) for k in range(count)], [()] * count),
-        logp_func=None,
-        expand_func=None,
-        _n_dim=count,
-        _shapes=dict.fromkeys(each, ()),
-        _coords={},
+    place = numbers.ctypes.data
+    plain = nutpie.PyVariable.new_variables(names, ["float64"] * count, [()] * count, {}, {})
+    return nutpie.PyMcModel(
+        nutpie.LogpFunc(log_density.address, place, numbers),  # which is kept as long as that is
+        nutpie.ExpandFunc(count, count, expand.address, place, numbers),
+        plain,
+        count,
+        {},
+        {},
+        partial(starts, near or layout),
+        None,
     )
 
 
