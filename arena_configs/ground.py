@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components, dijkstra
 
 from animalcat.arena_configs.geometry import SHELL_INNER, Solid, covers
 from animalcat.arena_configs.model import ARENA_SIDE, Point
@@ -30,6 +28,8 @@ from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT
 from animalcat.portable import scalars
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from animalcat.arena_configs.placement import PlacedObject, Placement
 
 Array = npt.NDArray[np.float64]
@@ -485,18 +485,24 @@ class MoveGraph:
 
     def shortest(self, start: int) -> ShortestPathTree:
         """Find the shortest ways from a place."""
+        from scipy.sparse.csgraph import dijkstra
+
         return ShortestPathTree(
             self, start, dijkstra(self._sparse, indices=start, return_predecessors=False)
         )
 
     def reached(self, start: int) -> Mask:
         """The places to which there is a way from one."""
+        from scipy.sparse.csgraph import breadth_first_order
+
         mask = np.zeros(len(self.ends) - 1, np.bool_)
         mask[breadth_first_order(self._sparse, start, return_predecessors=False)] = True
         return mask
 
     def regions(self) -> Indices:
         """Number the regions: sets of places between which the body can go to and fro."""
+        from scipy.sparse.csgraph import connected_components
+
         _, labels = connected_components(self._sparse, directed=True, connection="strong")
         return labels.astype(np.int64)
 
@@ -508,6 +514,8 @@ class MoveGraph:
 
     @cached_property
     def _sparse(self) -> csr_array:
+        from scipy.sparse import csr_array
+
         number = len(self.ends) - 1
         return csr_array((self.metres, self.targets, self.ends), shape=(number, number))
 

@@ -16,7 +16,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
 
 from animalcat.arena_configs.geometry import Solid, covers
 from animalcat.arena_configs.model import ARENA_SIDE, Point
@@ -67,6 +66,8 @@ def unreachable_goals(placement: Placement) -> tuple[PlacedObject, ...]:
     ways = _ways(placement, start, AGENT_RADIUS, foot, by_zones=foot == 0.0)
     if ways is None:
         return ()
+    from scipy import ndimage
+
     away = ndimage.distance_transform_edt(~ways) * _CELL
     firm = [solid for thing in placement.objects if _firm(thing) for solid in thing.solids()]
     return tuple(goal for goal in goals if not _touched(placement, goal, away, firm, foot))
@@ -113,6 +114,8 @@ def _ways(
                 continue
             elif solid.shape in _SLOPING or _FLAT_TOP < top <= step:
                 lifting.append(solid)
+    from scipy import ndimage
+
     labels, _ = ndimage.label(free, _DIAGONALLY)
     # Its start may be blocked, by a zone that it only leaves: then it starts from all around.
     around = _near(start.x, start.z, radius + _SLACK)

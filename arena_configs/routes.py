@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy import ndimage
 
 from animalcat.arena_configs.geometry import Solid, covers
 from animalcat.arena_configs.ground import (
@@ -580,6 +579,8 @@ class Terrain:
         """Metres that the body can keep off lava all the way; None without lava or a safe way."""
         if self.route is None or not bool(self.lava.any()):
             return None
+        from scipy import ndimage
+
         ground = self.ground
         top = ground.first[1:] - 1
         deadly = self.lava[top].reshape(SIDE, SIDE)

@@ -13,8 +13,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
-from scipy.spatial import KDTree
 
 from animalcat.arena_configs.features.chains import chain_features
 from animalcat.arena_configs.features.definition import MeasuredFeatures, Reading
@@ -477,6 +475,8 @@ def hiding_places(
     axis = np.arange(_APART / 2, ARENA_SIDE, _APART)
     x, z = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
     there = np.flatnonzero(np.isfinite(metres))
+    from scipy.spatial import KDTree
+
     reachable = KDTree(np.column_stack([ground.x, ground.height, ground.z])[there])
     region, middles = np.zeros(len(x), np.int_), dict[tuple[float, ...], Point]()
     for level in _levels(scene, rows):
@@ -530,6 +530,8 @@ def _patches(free: Mask, hidden: Mask, joined: Mask) -> dict[int, int]:
     Returns:
         By number of the patch, the point in its middle, as an index into the flat grid.
     """
+    from scipy import ndimage
+
     labels, number = ndimage.label(hidden, _ALL_ROUND)
     leaks = ndimage.binary_dilation(free & ~hidden, _ALL_ROUND)
     rooms, _ = ndimage.label(joined, _ALL_ROUND)

@@ -61,7 +61,7 @@ def _normal_scores(values: Floats) -> Floats:
 def _rhat(values: Floats) -> float:
     draws = values.shape[1]
     between = draws * np.var(values.mean(axis=1), ddof=1)
-    within = np.mean(np.var(values, axis=1, ddof=1))
+    within = np.var(values, axis=1, ddof=1).mean()
     with np.errstate(divide="ignore", invalid="ignore"):  # of chains that never moved
         return float(np.sqrt((between / within + draws - 1.0) / draws))
 

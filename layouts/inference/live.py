@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.counting import EqualRows
@@ -698,7 +697,11 @@ def _step(log_likelihood: Floats, left: float) -> float:
             log_likelihood
         )
 
-    return left if spare(left) >= 0.0 else brentq(spare, 0.0, left)
+    if spare(left) >= 0.0:
+        return left
+    from scipy.optimize import brentq
+
+    return brentq(spare, 0.0, left)
 
 
 def _systematic(weights: Floats, offset: float) -> npt.NDArray[np.int64]:
