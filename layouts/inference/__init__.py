@@ -2,7 +2,7 @@
 
 `live` updates particles after every outcome, within milliseconds. `fit` is the fit by NUTS on which
 a profile rests, `fitter` runs it in a process of its own, and `certificate` compares the two.
-`counting` counts equal outcomes once.
+`counting` counts equal outcomes once. `convergence` tells whether chains have mixed.
 `evidence` names what a posterior knows by a digest. `evaluator` computes a layout's predictions for
 many draws and instances at once, by means of `program` and `kernels`. `summary` gives mean, SD and
 interval of draws. `backend` is the PyMC graph, which nothing on the path of an episode imports.

@@ -1,7 +1,7 @@
 """The PyMC graph of a layout, and NUTS on it. Nothing on the path of an episode imports this.
 
 `graph` builds the model, `density` is its log density where that can be had quicker, `engine`
-samples from it, and `compat` hides what differs between versions of PyMC.
+samples from it, by `nuts` where `density` serves, and `compat` gives what comes out as arrays.
 """
 
 import atexit
