@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Annotated, Any, Final
 
 import typer
@@ -61,7 +62,8 @@ def command(
             metavar="PORT",
             min=1,
             max=65535,
-            help="Speak HTTP on this port of this machine, at /mcp.",
+            help="Speak HTTP on this port of this machine, at an address with a secret that is "
+            "printed once.",
             show_default="standard input and output",
         ),
     ] = None,
@@ -112,5 +114,7 @@ def _run(server: Any, http: int | None) -> None:
     if http is None:
         server.run("stdio")
     else:
-        typer.echo(f"listening on http://{HOST}:{http}/mcp", err=True)
-        server.run("streamable-http", host=HOST, port=http)
+        # Every process of the machine reaches the port, so the address lets in who has read it.
+        path = f"/{secrets.token_urlsafe(32)}/mcp"
+        typer.echo(f"listening on http://{HOST}:{http}{path}", err=True)
+        server.run("streamable-http", host=HOST, port=http, streamable_http_path=path)

@@ -33,6 +33,7 @@ def operator_server(client: Client) -> MCPServer[Any]:
         "animalcat-operator",
         title="animalcat: sessions and profiles",
         version=version(),
+        log_level="WARNING",  # else the address, which is a secret, is printed with each call
         instructions="Read what animalcat has measured. A profile says what an agent can do, with "
         "90 % intervals; heed its labels and its verdict before you quote a number.",
     )

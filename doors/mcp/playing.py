@@ -51,6 +51,7 @@ def agent_server(episodes: RemoteEpisodes, tongue: Tongue) -> MCPServer[Any]:
         "animalcat",
         title="An arena to act in",
         version=version(),
+        log_level="WARNING",  # else the address, which is a secret, is printed with each call
         instructions=prompt(tongue, EpisodeInfo(0, 0, episodes.welcome.observation_spec))
         + "\n\nCall next_arena to begin a trial, and again after its end.",
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import socket
+import subprocess
 import sys
 from base64 import b64decode
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 from PIL import Image
 
@@ -135,6 +138,33 @@ def test_an_operator_s_client_reads_and_changes_nothing(
     assert len(told["predict"]) > 0
     assert "nobody" in told["profile!"]
     assert {"episodes", "explain_episode"} <= told.keys()
+
+
+def test_over_http_the_address_with_its_secret_alone_lets_in(server: Server) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["mcp", "--connect", server.address, "--operator", "--http", str(port)]
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "animalcat", *words], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            address = process.stderr.readline().split()[-1]
+            guesses = [f"http://127.0.0.1:{port}{path}" for path in ("/mcp", "/", "/x/mcp")]
+            with httpx.Client(transport=httpx.HTTPTransport(retries=10)) as browser:
+                for at, known in {**dict.fromkeys(guesses, False), address: True}.items():
+                    assert (browser.post(at, json=asked).status_code != 404) is known
+
+            async def read() -> bool:
+                async with McpClient(address) as reader:
+                    return all(_reads(tool) for tool in (await reader.list_tools()).tools)
+
+            assert anyio.run(read)
+        finally:
+            process.terminate()
+        assert address.rpartition("/mcp")[0].rpartition("/")[2] not in process.stderr.read()
 
 
 async def _trial(client: Any) -> list[Any]:
