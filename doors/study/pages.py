@@ -22,6 +22,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from animalcat.doors.study.arrivals import Arrivals
 from animalcat.doors.study.file import PROLIFIC, Completion, Study, html_of
 from animalcat.doors.study.participant import (
     EVENTS,
@@ -34,6 +35,7 @@ from animalcat.doors.study.participant import (
 from animalcat.doors.study.playing import Seats
 from animalcat.doors.study.realtime import Screen, with_screen
 from animalcat.doors.study.store import (
+    BegunError,
     FullError,
     StudyStore,
     TooEarlyError,
@@ -47,6 +49,12 @@ COOKIE_SECONDS: Final = 90 * 24 * 3600.0
 _ENTRY_SECONDS: Final = 24 * 3600.0
 """How long the page with the consent may stay open."""
 _LONGEST_ID: Final = 200
+ARRIVALS: Final = 30
+"""Most persons who may begin in a minute at one address, as at that of a school."""
+ATTEMPTS: Final = 10
+"""Most wrong codes and links in a minute at one address."""
+_PERSONAL: Final = "me"
+"""What a personal link says of who comes: the key of the browser at which they agreed."""
 _SENT: Final = frozenset({"device", "read", "answered", "rested", "debriefed"})
 """What pages may say has happened; all else is for the server to know."""
 
@@ -65,6 +73,7 @@ class StudyPages:
         self._site, self._store, self._seats = site, store, seats
         self._study = store.study
         self._at = f"/study/{self._study.study}"
+        self._arrivals, self._wrong = Arrivals(ARRIVALS), Arrivals(ATTEMPTS)
 
     def part(self) -> Part:
         """Return them as a part of the application."""
@@ -88,12 +97,20 @@ class StudyPages:
 
     async def _show(self, request: Request) -> Response:
         """Show the page where a participant is, or that at which one enters."""
+        if _PERSONAL in request.query_params:
+            key = request.query_params[_PERSONAL]
+            known = self._guess(request, lambda: self._store.person_of(key))
+            if known is None:
+                words = self._study.texts["cannot_enter"]
+                return self._say(request, words, status=HTTPStatus.FORBIDDEN)
+            return self._known(request, key)
         participant = self._participant(request)
         ids, problem = self._ids(request)
         who = self._store.known(ids) if ids else None
-        if ids and who is not None and (participant is None or not _is_of(participant, who)):
-            participant, key = self._store.welcome(who)
-            return self._known(request, key)
+        if ids and who is not None:
+            shown = participant is not None and _is_of(participant, who)
+            if not (shown and self._store.bound(who, ids)):
+                return self._say(request, self._study.texts["begun"], status=HTTPStatus.FORBIDDEN)
         if ids and participant is not None and who is None:
             participant = None  # somebody else comes, at the same browser
         if participant is not None:
@@ -111,7 +128,8 @@ class StudyPages:
     async def _code(self, request: Request) -> Response:
         """Let somebody in who has a code."""
         code = self._form(request).get("code", "").strip()
-        if self._study.who.by != "codes" or code not in self._study.who.codes:
+        right = self._study.who.by == "codes" and code in self._study.who.codes
+        if self._guess(request, lambda: code if right else None) is None:
             return self._page(request, "code", HTTPStatus.FORBIDDEN, wrong=True)
         ids = {"code": code}
         if (who := self._store.known(ids)) is not None:
@@ -133,9 +151,15 @@ class StudyPages:
         if not all(f"ask-{k}" in form for k in range(len(study.consent.ask))):
             return self._consent_page(request, said["ids"], unticked=True)
         known = self._store.person_of(self._key(request))
+        address = self._address(request)
+        if known is None and not self._arrivals.room(address):
+            return self._say(request, study.texts["busy"], status=HTTPStatus.TOO_MANY_REQUESTS)
+        self._arrivals.count(address)
         try:
             ids: dict[str, str] = {k: v for k, v in said["ids"].items() if k != "again"}
             participant, key = self._store.enter(ids, known)
+        except BegunError:
+            return self._say(request, study.texts["begun"], status=HTTPStatus.FORBIDDEN)
         except FullError:
             return self._say(request, study.texts["closed"])
         except TooEarlyError as early:
@@ -179,13 +203,18 @@ class StudyPages:
         """Ask whether somebody really wants to withdraw."""
         if self._participant(request) is None:
             return self._site.go(request, self._at)
-        return self._page(request, "withdraw")
+        return self._page(request, "withdraw", wrong=False)
 
     async def _withdraw(self, request: Request) -> Response:
-        """Erase whoever asks for it."""
-        participant = self._participant(request)
-        if participant is not None:
-            await self._seats.withdraw(participant.id)
+        """Erase whoever asks for it and has the link or code that was shown at the consent."""
+        given = self._form(request).get("personal", "").strip()
+        key = given.rpartition(f"?{_PERSONAL}=")[2]
+        person = self._guess(
+            request, lambda: self._store.person_of(key) or self._store.known({"code": given})
+        )
+        if person is None:
+            return self._page(request, "withdraw", HTTPStatus.FORBIDDEN, wrong=True)
+        await self._seats.withdraw(person)
         return self._known(request, "", self._say(request, self._study.texts["withdrawn"]))
 
     async def _next_person(self, request: Request) -> Response:
@@ -211,7 +240,11 @@ class StudyPages:
         """Show a participant what they play, as long as their page is there."""
         participant = self._participant(socket)
         await socket.accept()
-        if participant is None or participant.part is None:
+        if (
+            participant is None
+            or participant.part is None
+            or not self._store.take_place(participant)
+        ):
             await socket.send_text(json.dumps({"t": "page"}))
             await socket.close()
             return
@@ -229,7 +262,8 @@ class StudyPages:
         shown, page = study.shows(now.condition), partial(self._page, request, study=study)
         match now.stage:
             case Stage.DEVICE:
-                return page("device")
+                at = f"{self._site.asked(request).origin}{self._site.path(request, self._at)}"
+                return page("device", personal=f"{at}?{_PERSONAL}={self._key(request)}")
             case Stage.INSTRUCTIONS:
                 text = self._html(request, study.instructions[now.page])
                 again = now.tries > 0 and now.page == 0
@@ -238,6 +272,8 @@ class StudyPages:
                 again = now.tries > 0 and not study.instructions  # else these have said so
                 return page("questions", again=again)
             case Stage.PRACTICE | Stage.PLAY:
+                if not self._store.take_place(now):
+                    return self._say(request, study.texts["closed"])
                 return page("play", now=now, shown=shown)
             case Stage.BREAK:
                 gone = (self._store.now() - now.changed).total_seconds()
@@ -315,6 +351,21 @@ class StudyPages:
         ids = {name: query[name] for name in PROLIFIC if query.get(name)}
         whole = len(ids) == len(PROLIFIC) and all(len(v) <= _LONGEST_ID for v in ids.values())
         return (ids, False) if whole else ({}, True)
+
+    def _guess(self, request: Request, look: Callable[[], str | None]) -> str | None:
+        """Return what a code or link leads to, where the address has not guessed too often."""
+        address = self._address(request)
+        if not self._wrong.room(address):
+            return None
+        found = look()
+        if found is None:
+            self._wrong.count(address)
+        return found
+
+    def _address(self, request: Request) -> str:
+        """Return whence somebody comes: behind a proxy, what that says last."""
+        said = request.headers.get("x-forwarded-for", "") if self._site.door.url else ""
+        return said.rpartition(",")[2].strip() or self._site.asked(request).peer
 
     def _participant(self, request: HTTPConnection) -> Participant | None:
         person = self._store.person_of(self._key(request))

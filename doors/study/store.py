@@ -21,7 +21,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -69,6 +69,10 @@ class WithdrawnError(StudyError):
 
 class FullError(StudyError):
     """The study takes nobody else."""
+
+
+class BegunError(StudyError):
+    """Somebody of these ids takes part already, and nothing shows that it is who comes."""
 
 
 class TooEarlyError(StudyError):
@@ -161,6 +165,7 @@ class StudyStore:
         self._people = {person.id: person for person in people_of(self.folder)}
         self._by_key = {key: p.id for p in self._people.values() for key in p.keys}
         self._there = {p.id: p for p in self._read()}
+        self._beginning = set[str]()
 
     def hold(self) -> None:
         """Take the study for this process, until it ends or `close` is called.
@@ -252,6 +257,20 @@ class StudyStore:
             return None
         return participant.changed + timedelta(days=who.days_between)
 
+    def bound(self, person: str, ids: Mapping[str, str]) -> bool:
+        """Whether these are all the ids with which a person came, or a next visit may begin."""
+        whole = dict(self._people[person].ids) == dict(ids)
+        return whole or self.opens(self.latest(person)) is not None
+
+    def take_place(self, participant: Participant) -> bool:
+        """Take a place for somebody who begins to play; False if all are taken."""
+        person = _person(participant.id)
+        most, begun = self.study.who.most, self._begun()
+        if most and person not in begun and len(begun) >= most:
+            return False
+        self._beginning.add(person)
+        return True
+
     def welcome(self, person: str) -> tuple[Participant, str]:
         """Let a browser in whose person is known by their recruiter's ids; see `enter`."""
         key = self._chance.key()
@@ -269,10 +288,14 @@ class StudyStore:
             The participant, and a new key for the browser.
 
         Raises:
+            BegunError: Prolific's ids are somebody's whom the browser is not known for.
             FullError: Nobody else may take part.
             TooEarlyError: The next visit is still to come.
         """
         person = known if known is not None and self._same(known, ids) else self.known(ids)
+        shown = person == known and person is not None and self.bound(person, ids)
+        if person is not None and "PROLIFIC_PID" in ids and not shown:
+            raise BegunError(f"{person} takes part already")
         key = self._chance.key()
         if person is None:
             self._check_room()
@@ -283,6 +306,9 @@ class StudyStore:
             if self._chance.now() < opens:
                 raise TooEarlyError(opens)
             now = self._arrive(person, now.visit + 1, now.condition)
+            self._keep_person(
+                replace(self._people[person], ids={**self._people[person].ids, **ids})
+            )
         self._add_key(person, key)
         return now, key
 
@@ -365,9 +391,14 @@ class StudyStore:
 
     def _check_room(self) -> None:
         most = self.study.who.most
-        inside = {_person(p.id) for p in self._there.values() if p.stage is not Stage.SCREENED}
-        if most and len(inside) >= most:
+        if most and len(self._begun()) >= most:
             raise FullError(f"the study {self.study.study} has its {most} persons")
+
+    def _begun(self) -> set[str]:
+        """Who has begun to play, and was not screened out: places are theirs."""
+        there = {_person(p.id): p for p in self._there.values() if p.stage is not Stage.SCREENED}
+        begun = {_person(p.id) for p in self._there.values() if p.sessions}
+        return (begun | self._beginning) & there.keys()
 
     def _new_person(self, ids: Mapping[str, str], key: str) -> str:
         while True:
@@ -379,7 +410,9 @@ class StudyStore:
 
     def _add_key(self, person: str, key: str) -> None:
         known = self._people[person]
-        self._keep_person(Person(person, known.ids, (*known.keys[-9:], _digest(key))))
+        # The first is that of the link that was shown at the consent.
+        keys = (*known.keys[:1], *known.keys[1:][-9:], _digest(key))
+        self._keep_person(Person(person, known.ids, keys))
 
     def _keep_person(self, person: Person) -> None:
         write_private(self.folder / PEOPLE / f"{person.id}.json", _PERSON.dump_json(person))

@@ -14,6 +14,11 @@ WORDS: Final[Mapping[str, str]] = {
     "back": "Back",
     "code": "Your code",
     "code_wrong": "This code is not known here, or its place is taken.",
+    "busy": "Many people come from your network. Please try again in a minute.",
+    "begun": "You have begun already. Please go on in the browser where you began, or by the "
+    "personal link that you were shown there.",
+    "personal": "Your personal link. Keep it: by it you go on at another device, and withdraw.",
+    "personal_ask": "Your personal link or code",
     "closed": "This study takes no participants at the moment.",
     "cannot_enter": "This address is incomplete. Please open the whole link that you were given.",
     "device": "Checking your device",

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from animalcat.doors.study.file import Study
-from tests.doors.study.test_study import begin, click, go_on, home, running, where
+from tests.doors.study.test_study import (
+    begin,
+    click,
+    go_on,
+    home,
+    personal_link,
+    running,
+    where,
+)
 from tests.web.axe import findings
 from tests.web.chromium import PROGRAM, Page, browser
 
@@ -47,7 +55,7 @@ def pages(page: Page, link: str, monitor: str) -> Iterator[str]:
     go_on(page)
     page.wait("document.getElementById('state').textContent.includes('arrow')")
     yield "device"
-    seen = set[str]()
+    seen, personal = set[str](), ""
     while (now := where(page)) != "end":
         text = page.js("document.querySelector('.tag.on') ? ', practice' : ''")
         name = f"{now}{text}"
@@ -69,6 +77,7 @@ def pages(page: Page, link: str, monitor: str) -> Iterator[str]:
                 page.wait("!document.getElementById('over')?.hidden")
                 continue
             yield name
+        personal = personal or personal_link(page)
         go_on(page)
     yield "end"
     page.open(monitor)
@@ -76,6 +85,7 @@ def pages(page: Page, link: str, monitor: str) -> Iterator[str]:
     yield "monitor"
     page.open(f"{link.partition('?')[0]}/withdraw")
     yield "withdraw"
+    page.js(f"document.querySelector('[name=personal]').value = '{personal}'")
     click(page, ".grave")
     yield "withdrawn"
 

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from animalcat.client.async_client import AsyncClient
 from animalcat.doors.study.file import Study
-from animalcat.doors.study.pages import study_part
+from animalcat.doors.study.pages import ARRIVALS, ATTEMPTS, study_part
 from animalcat.doors.study.participant import Stage
 from animalcat.doors.study.playing import Seats
 from animalcat.doors.study.store import Chance, StudyStore
@@ -61,6 +61,13 @@ def fields(html: str) -> dict[str, str]:
 def agree(browser: TestClient, at: str) -> Any:
     form = {**fields(browser.get(at).text), "ask-0": "on", "agree": "1"}
     return browser.post(f"{at}/consent", data=form)
+
+
+def personal(html: str) -> str:
+    """The personal link that a page shows."""
+    found = re.search(r'<code id="personal">([^<]+)<', html)
+    assert found is not None
+    return found[1]
 
 
 DEVICE = {"width": "900", "height": "800", "pixel_ratio": "1", "refresh_hz": "60", "input": "keys"}
@@ -214,18 +221,54 @@ def test_codes_let_in_whom_they_are_for(pages: Callable[..., Pages]) -> None:
     assert len(site.store.participants()) == 2
 
 
-def test_who_comes_by_prolific_again_goes_on_elsewhere(pages: Callable[..., Pages]) -> None:
+def test_who_knows_a_prolific_pid_is_not_that_person(pages: Callable[..., Pages]) -> None:
     site = pages(("debrief:", "who: {by: prolific}\ndebrief:"))
     query = "?PROLIFIC_PID=5f1c&STUDY_ID=s&SESSION_ID=t"
-    first = site.browser()
+    first, early = site.browser(), site.browser()
     assert first.get(site.at).status_code == 400
+    held = {**fields(early.get(site.at + query).text), "ask-0": "on", "agree": "1"}
     form = {**fields(first.get(site.at + query).text), "ask-0": "on", "agree": "1"}
-    first.post(f"{site.at}/consent", data=form)
-    other_browser = site.browser()
-    assert "Checking your device" in other_browser.get(site.at + query).text
-    other = other_browser.get(site.at + query.replace("5f1c", "77aa"))
-    assert 'name="agree"' in other.text
+    link = personal(first.post(f"{site.at}/consent", data=form).text)
+    assert "Checking your device" in first.get(site.at + query).text
+    # Neither with the whole link, nor with a form from before, nor with the cookie and other ids.
+    stranger = site.browser()
+    for answer in (
+        stranger.get(site.at + query),
+        early.post(f"{site.at}/consent", data=held),
+        first.get(site.at + query.replace("STUDY_ID=s", "STUDY_ID=x")),
+    ):
+        assert answer.status_code == 403
+        assert "You have begun already" in answer.text
+    assert stranger.get(f"{site.at}?me=guess").status_code == 403
+    assert "Checking your device" in stranger.get(link).text
+    assert 'name="agree"' in site.browser().get(site.at + query.replace("5f1c", "77aa")).text
     assert len(site.store.participants()) == 1
+
+
+def test_to_withdraw_takes_what_was_shown_at_the_consent(pages: Callable[..., Pages]) -> None:
+    site = pages()
+    browser = site.browser()
+    link = personal(agree(browser, site.at).text)
+    form = fields(browser.get(f"{site.at}/withdraw").text)
+    for guess in ("", "x", f"{site.at}?me=x"):
+        answer = browser.post(f"{site.at}/withdraw", data={**form, "personal": guess})
+        assert answer.status_code == 403
+    assert len(site.store.participants()) == 1
+    answer = browser.post(f"{site.at}/withdraw", data={**form, "personal": link})
+    assert "was deleted" in answer.text
+    assert site.store.participants() == []
+
+
+def test_one_address_takes_neither_all_places_nor_all_codes(pages: Callable[..., Pages]) -> None:
+    site = pages(("debrief:", "who: {most: 20}\ndebrief:"))
+    told = [agree(site.browser(), site.at).status_code for _ in range(ARRIVALS + 5)]
+    assert told == [200] * ARRIVALS + [429] * 5
+    first = site.store.participants()[0]
+    assert site.store.take_place(first)  # the others, who do not play, have no place
+    wrong = site.browser()
+    tried = [wrong.get(f"{site.at}?me={k}").status_code for k in range(ATTEMPTS)]
+    assert tried == [403] * ATTEMPTS
+    assert wrong.get(f"{site.at}?me=key-0").status_code == 403  # a right one, after too many
 
 
 def test_the_monitor_is_for_operators(pages: Callable[..., Pages]) -> None:

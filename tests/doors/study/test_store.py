@@ -12,6 +12,7 @@ import pytest
 from animalcat.doors.study.file import Study
 from animalcat.doors.study.participant import Agreed, Debriefed, OutOfPlaceError, Stage
 from animalcat.doors.study.store import (
+    BegunError,
     Chance,
     FullError,
     StudyError,
@@ -109,7 +110,7 @@ def test_the_same_person_goes_on_and_another_does_not(
     store = StudyStore(home, written(("debrief:", "who: {by: prolific}\ndebrief:")), chance)
     one, key = store.enter(PID)
     store.append(one.id, AGREED)
-    again, _ = store.enter(PID)
+    again, _ = store.enter(PID, store.person_of(key))
     assert again.id == one.id
     other, _ = store.enter({**PID, "PROLIFIC_PID": "77aa"}, store.person_of(key))
     assert other.id != one.id
@@ -123,25 +124,31 @@ def test_return_visits_are_linked(written: Write, home: Path) -> None:
     chance = Chance(lambda: time, lambda below: next(picks) % below)
     who = "who: {by: prolific, visits: 2, days_between: 1}\ndebrief:"
     store = StudyStore(home, written(("debrief:", who)), chance)
-    one, _ = store.enter(PID)
+    one, key = store.enter(PID)
+    person = store.person_of(key)
     for event in WHOLE:
         store.append(one.id, replace(event, at=time))
     with pytest.raises(TooEarlyError):
-        store.enter({**PID, "SESSION_ID": "two"})
+        store.enter({**PID, "SESSION_ID": "two"}, person)
     time += timedelta(days=1)
-    back, _ = store.enter({**PID, "SESSION_ID": "two"})
+    back, _ = store.enter({**PID, "SESSION_ID": "two"}, person)
     assert (back.id, back.visit, back.condition) == (one.id[:-1] + "2", 2, one.condition)
     assert store.sessions_of(back) == ["p", "s"]
     assert back.stage is Stage.CONSENT
     for event in WHOLE:
         store.append(back.id, replace(event, at=time))
-    assert store.enter(PID)[0].id == back.id
+    with pytest.raises(BegunError):
+        store.enter(PID, person)
+    assert store.enter({**PID, "SESSION_ID": "two"}, person)[0].id == back.id
     assert store.participant(back.id).stage is Stage.DONE
 
 
 def test_a_study_that_is_full_takes_nobody_else(written: Write, home: Path, chance: Chance) -> None:
     store = StudyStore(home, written(("debrief:", "who: {most: 1}\ndebrief:")), chance)
     one, key = store.enter({})
+    late, _ = store.enter({})  # who does not play takes no place
+    assert store.take_place(one)
+    assert not store.take_place(late)
     with pytest.raises(FullError):
         store.enter({})
     assert store.enter({}, store.person_of(key))[0].id == one.id

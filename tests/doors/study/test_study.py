@@ -83,6 +83,11 @@ def click(page: Page, what: str) -> None:
     page.wait("!window.__before && document.readyState === 'complete'")
 
 
+def personal_link(page: Page) -> str:
+    """The link that is shown after the consent; empty elsewhere."""
+    return page.js("document.getElementById('personal')?.textContent ?? ''")
+
+
 def where(page: Page) -> str:
     """Which page is shown, once it is whole."""
     page.wait("document.readyState === 'complete'")
@@ -172,10 +177,11 @@ def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
         ("max_episodes: 4", "max_episodes: 2"),
         ("practice: {passes: 1, of: 2, most: 3}\n", ""),
         (', "Walk with the arrow keys."', ""),
-        # A browser that is killed at once has not written its cookies; the link says who comes.
+        # A browser that is killed at once has not written its cookies; the personal link says who
+        # comes.
         ("debrief:", "who: {by: prolific}\ngap_seconds: 300\ndebrief:"),
     )
-    query = "?PROLIFIC_PID=5f1c&STUDY_ID=s&SESSION_ID=t"
+    query, personal = "?PROLIFIC_PID=5f1c&STUDY_ID=s&SESSION_ID=t", ""
     file, kept = tmp_path / "study.yaml", tmp_path / "chromium"
     seen = list[str]()
     port, before_kill = 0, b""
@@ -185,7 +191,7 @@ def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
         try:
             with browser(kept=kept) as new:
                 page = new()
-                page.open(server.link.split("?")[0] + query)
+                page.open(personal or server.link.split("?")[0] + query)
                 before = where(page)
                 if before == "end":
                     assert "cc=DONE" in page.js("document.getElementById('completion').href")
@@ -197,6 +203,7 @@ def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
                     seen.append("play")
                 else:
                     seen.append(go_on(page))
+                personal = personal or personal_link(page)
                 assert not page.problems, page.problems
         finally:
             server.end(signal.SIGKILL)
@@ -299,6 +306,8 @@ def test_whoever_withdraws_has_never_been_seen(written: Write, tmp_path: Path, h
         assert "whole link" in page.text()
         page.open(server.link.split("?")[0] + query)
         assert not StudyStore(home, study).participants(), "something is kept before consent"
+        go_on(page)
+        personal = personal_link(page)
         while where(page) != "play":
             go_on(page)
         play(page)
@@ -306,6 +315,7 @@ def test_whoever_withdraws_has_never_been_seen(written: Write, tmp_path: Path, h
         session = one.sessions["play"]
         assert any("5f1cxyz" in p.read_text() for p in files().values() if p.suffix == ".json")
         click(page, "footer a")
+        page.js(f"document.querySelector('[name=personal]').value = '{personal}'")
         click(page, ".grave")
         assert "was deleted" in page.text()
         page.open(server.link.split("?")[0] + query)
