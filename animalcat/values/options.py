@@ -126,7 +126,7 @@ class SharedOptions(TypedDict, total=False):
     ]
     secret: Annotated[
         str,
-        Row("secret", "played", "WORDS", "one that the server makes; exports name it"),
+        Row("secret", "played", "WORDS", "one that the server makes; the profile names it"),
         "What all chance follows from beside the seed, so that no agent can work out which "
         "arenas come. The same seed and secret give the same decisions on any server; an "
         "empty one lets the seed alone decide.",

@@ -36,6 +36,13 @@ class PosteriorDraws(NamedTuple):
     passed: Mapping[str, bool]
 
 
+def without_chance(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a profile without seed and secret, from which a session's next arenas follow."""
+    about: Mapping[str, Any] = profile.get("provenance", {})
+    kept = {name: value for name, value in about.items() if name not in ("seed", "secret")}
+    return {**profile, "provenance": kept}
+
+
 @dataclass(frozen=True, slots=True)
 class TriedCue:
     """What was played tells of a cue by which an agent may go instead of having a capability.

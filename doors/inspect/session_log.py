@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from animalcat.extending.installing import install
 from animalcat.outcomes import COLUMNS, feature_units, read_outcomes
 from animalcat.values import Session
+from animalcat.values.profiles import without_chance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +78,7 @@ def inspect_log(
             run_id=session.id,
             task_id=session.id,
             task=f"animalcat/{spec.battery.removeprefix('batteries/')}",
-            task_args={"layout": spec.layout, "policy": spec.policy.name, "seed": spec.seed},
+            task_args={"layout": spec.layout, "policy": spec.policy.name},
             dataset=log.EvalDataset(
                 name=spec.battery.removeprefix("batteries/"),
                 samples=len(samples),
@@ -88,7 +89,11 @@ def inspect_log(
             config=log.EvalConfig(epochs=1),
             packages=dict(profile.get("provenance", {}).get("versions", {})),
             tags=labels or None,
-            metadata={"reason": session.reason, "labels": labels, "profile": dict(profile)},
+            metadata={
+                "reason": session.reason,
+                "labels": labels,
+                "profile": without_chance(profile),
+            },
         ),
         plan=log.EvalPlan(name="animalcat"),
         results=log.EvalResults(

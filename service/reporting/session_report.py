@@ -449,7 +449,6 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
             _policy_words(about.get("policy") or {}, alarm.get("raised_at")),
         ),
         ("it stopped", str(about.get("reason") or "not yet")),
-        ("seed", str(about.get("seed", ""))),
         ("session", str(about.get("session", "")).removeprefix("sessions/")),
         ("begun", created),
         ("not counted", _say_uncounted(about)),

@@ -36,6 +36,7 @@ from animalcat.service.session.engines import Engines
 from animalcat.text import names
 from animalcat.v1 import results_pb2, results_pb2_grpc
 from animalcat.values import Outcome, SessionState
+from animalcat.values.profiles import without_chance
 from animalcat.wire.words import FORMATS
 
 PIECE: Final = 1024 * 1024
@@ -119,7 +120,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             return await self._by_plugin(session, request.plugin, path), ()
         match request.format:
             case results_pb2.PROFILE_FORMAT_UNSPECIFIED | results_pb2.PROFILE_FORMAT_JSON:
-                text = json.dumps(await self._profile(session), indent=2) + "\n"
+                text = json.dumps(await self._exported(session), indent=2) + "\n"
                 file_name = f"{session}-profile.json"
             case results_pb2.PROFILE_FORMAT_HTML:
                 text = await self._page(session)
@@ -156,7 +157,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             raise unknown(
                 Code.INVALID_REQUEST, "format", name, [*FORMATS, *plugins.names("export")]
             )
-        profile = await self._profile(session)
+        profile = await self._exported(session)
         about = {**profile["provenance"], "exported_by": asdict(writer)}
         outcomes = await self._outcomes(session)
         profile = {**profile, "provenance": about}
@@ -178,6 +179,10 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         current = await self._engines.session(session)
         return {**profile, "labels": labels(current, profile["diagnostics"])}
 
+    async def _exported(self, session: str) -> dict[str, Any]:
+        """Return a profile for files, which go anywhere: they do not tell what chance follows."""
+        return without_chance(await self._profile(session))
+
     async def _table(self, session: str, form: Literal["csv", "parquet"], path: Path) -> str:
         outcomes = await self._outcomes(session)
 
@@ -191,7 +196,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
     async def _netcdf(self, session: str, path: Path, *, pointwise: bool = True) -> tuple[str, ...]:
         fitted = await self._posterior(session)
         outcomes = await self._outcomes(session)
-        profile = await self._profile(session)
+        profile = await self._exported(session)
         return await asyncio.to_thread(
             lambda: write_posterior(path, fitted, outcomes.rows(), profile, pointwise=pointwise)
         )
@@ -215,7 +220,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
 
         fitted = await self._posterior(session)
         outcomes = await self._outcomes(session)
-        profile = await self._profile(session)
+        profile = await self._exported(session)
         current = await self._engines.session(session)
         battery = await self._engines.battery(current.spec.battery_digest)
         attempts = partial(self._engines.attempts, session)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+import xarray as xr
 
+from animalcat.layouts.inference.arviz_data import documents_of
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.access.secret import FILE, ServerSecret
 from animalcat.service.access.tokens import FOLDER, TokenError
@@ -75,7 +79,23 @@ async def test_a_guess_of_the_seed_cannot_be_tested(
         assert same == f"{one.session}-2"
         request = results_pb2.GetProfileRequest(name=f"{one.session}/profile")
         profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+        files = {
+            form: await service.exported(one.session, number)
+            for form, number in results_pb2.ProfileFormat.items()
+        }
     secret = profile["provenance"]["secret"]
+    parquet = pd.read_parquet(io.BytesIO(files.pop("PROFILE_FORMAT_OUTCOMES_PARQUET")))
+    told = [
+        parquet.to_csv(),
+        *(files[form].decode() for form in files if files[form][:1] != b"\x89"),
+    ]
+    for form in ("PROFILE_FORMAT_NETCDF", "PROFILE_FORMAT_DRAWS"):
+        (tmp_path / form).write_bytes(files[form])
+        with xr.open_dataset(tmp_path / form, group="constant_data", engine="h5netcdf") as data:
+            told.append(json.dumps(documents_of(data)))
+    for text in told:  # exports go anywhere
+        assert secret not in text
+        assert '"seed"' not in text.partition('"provenance"')[2].partition('"versions"')[0]
     assert len(secret) == 32
     async with start(tmp_path / "two") as service:
         two = await played(service)
