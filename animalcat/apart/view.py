@@ -12,18 +12,19 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.machinery import all_suffixes
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import animalcat
-from animalcat.arenas.arena_files import MAX_FILE_BYTES, is_yaml
+from animalcat.machine.marks import MARK
 
 Kind = Literal["see", "share", "link", "empty"]
 
 WORK: Final = "/run/agent"
 """The working folder, which is empty."""
-_MIB: Final = 1 << 20
-_SMALL: Final = 16 * _MIB
+_SMALL: Final = 16 << 20
 _BELOW_USR: Final = (
     *("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share", "include"),
     *("cuda", "nvidia"),
@@ -41,14 +42,6 @@ _PACKAGES: Final = ("site-packages", "dist-packages")
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _PROC: Final = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
 """What is seen of the machine's /proc where the system permits none of one's own."""
-_OF_DATA: Final = frozenset(
-    ("server.lock", "server.gate", "animalcat.id", "ticket.key", "secret.key", "tokens.json")
-)
-"""Files by which a data directory is known, wherever its database is."""
-_DATABASE: Final = b"SQLite format 3\0"
-"""With what a database begins."""
-_RECORDING: Final = b"\x89MCAP"
-"""With what a recording begins."""
 _PEOPLE: Final = Path(__file__).with_name("etc")
 """Folder with the made-up users of an agent's machine."""
 MOST_BESIDE: Final = 300
@@ -171,8 +164,9 @@ def software() -> tuple[str, ...]:
 def beside(file: Path, hidden: Iterable[Path] = ()) -> tuple[list[str], list[str]]:
     """What an agent sees of the folder of its file.
 
-    It is all of it, except names with a dot in front, sockets, and what is animalcat's: data
-    directories, arenas, tables of their features, recordings, and folders with any of them.
+    It is the modules in it, and its folders in which animalcat has written nothing; its other files
+    as well, if animalcat has written nothing beside them either (see `machine.marks`). Nothing is
+    shown whose name has a dot in front.
 
     Args:
         file: The agent's.
@@ -193,33 +187,23 @@ def beside(file: Path, hidden: Iterable[Path] = ()) -> tuple[list[str], list[str
             f"most {MOST_BESIDE} of them; move it into a folder of its own, or show it the whole "
             f"folder with --agent-sees {file.parent}"
         )
-    looks = _Looks()
+    endings = tuple(all_suffixes() if (file.parent / MARK).exists() else ("",))
+    walked = 0
     for name in names:
         path = str(file.parent / name)
         if path == str(file) or name == "__pycache__":
             continue
-        if _within_or_above(path, away) or looks.finds_ours(path):
-            left.append(path)
+        if os.path.islink(path):  # what it leads to is shown or not on its own account
+            seen = True
+        elif os.path.isdir(path):
+            within = list(islice(_files(path), min(MOST_WITHIN, MOST_AT_ALL - walked) + 1))
+            walked += len(within)
+            seen = len(within) <= MOST_WITHIN and walked <= MOST_AT_ALL
+            seen = seen and all(map(_is_plain, within))
         else:
-            shown.append(path)
+            seen = _is_plain(path) and name.endswith(endings)
+        (shown if seen and not _within_or_above(path, away) else left).append(path)
     return shown, left
-
-
-@dataclass(slots=True)
-class _Looks:
-    """Looks through files and folders for what is none of an agent's business."""
-
-    left: int = MOST_AT_ALL
-
-    def finds_ours(self, path: str) -> bool:
-        """Whether a file or folder is animalcat's, has such in it, or is too large to tell."""
-        if os.path.islink(path) or not os.path.isdir(path):
-            return _is_ours(path)
-        for number, file in enumerate(_files(path)):
-            self.left -= 1
-            if number == MOST_WITHIN or self.left < 0 or _is_ours(file):
-                return True
-        return False
 
 
 def _files(folder: str) -> Iterator[str]:
@@ -228,32 +212,14 @@ def _files(folder: str) -> Iterator[str]:
         yield from (os.path.join(inner, name) for name in names)
 
 
-def _is_ours(path: str) -> bool:
-    """Whether a file tells what an agent must not know, or leads to other programs."""
-    name = os.path.basename(path)
+def _is_plain(path: str) -> bool:
+    """Whether a file is no mark, and leads to no other programs, as a socket does."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:
-        return True
-    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        return True
-    if name.endswith((".mcap", ".sqlite", ".sqlite-wal")) or name in _OF_DATA:
-        return True
-    if not os.path.isfile(path):
         return False
-    try:
-        with open(path, "rb") as file:
-            begin = file.read(len(_DATABASE))
-            if begin == _DATABASE:  # a copy may have any name
-                begin += file.read(_MIB)
-                return b"alembic_version" in begin and b"episodes" in begin
-            if is_yaml(name):
-                return b"!Arena" in begin + file.read(MAX_FILE_BYTES)
-            if name.lower().endswith(".csv"):
-                return b"instance" in (begin + file.read(4096)).lstrip().partition(b"\n")[0]
-    except OSError:
-        return True
-    return begin.startswith(_RECORDING)
+    plain = stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+    return plain and os.path.basename(path) != MARK
 
 
 def _within_or_above(path: str, others: Sequence[str]) -> bool:

@@ -13,6 +13,7 @@ from animalcat.cli.shared.output import fail, print_table
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.lab.received import Tell, battery_of, told
+from animalcat.machine.marks import mark
 from animalcat.values import Instance
 
 LISTED: Final = 20
@@ -39,6 +40,7 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
     known = client.get_battery(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        mark(folder)
         written = (
             _write_instance(folder / "arenas", instance)
             for instance in told(client.instances(name, arenas=True), known, "writing arenas", tell)

@@ -63,6 +63,7 @@ from animalcat.envs.agents.watching import Watch
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken
 from animalcat.machine.files import whole_file
+from animalcat.machine.marks import mark
 from animalcat.text import names
 from animalcat.v1 import (
     access_pb2,
@@ -970,6 +971,7 @@ class AsyncClient:
         if isinstance(features, str | os.PathLike):
             check_sizes([Path(features)], MAX_TABLE_BYTES)
             table = _content(features)
+            mark(Path(features).parent)
         else:
             table = None if features is None else _csv(features)
 
@@ -1037,6 +1039,7 @@ class AsyncClient:
             file = Path(table).open("rb")  # noqa: SIM115 - closed below
         except OSError as error:
             raise AnimalcatError(f"{table}: {error.strerror or 'cannot be read'}") from error
+        mark(Path(table).parent)
 
         async def frames() -> AsyncGenerator[sessions_pb2.ImportBatteryRequest]:
             yield sessions_pb2.ImportBatteryRequest(header=header)
@@ -1388,7 +1391,9 @@ def _arena_texts(
 ) -> list[tuple[str, Callable[[], bytes]]]:
     """The arenas of a battery as files: their paths in it, and what reads each."""
     if not isinstance(source, Mapping):
-        return [(relative, file.read_bytes) for relative, file in battery_files(Path(source)).files]
+        found = battery_files(Path(source)).files
+        mark(Path(source) if os.path.isdir(source) else Path(source).parent)
+        return [(relative, file.read_bytes) for relative, file in found]
     return [(f"{name}.yaml", partial(str.encode, text)) for name, text in source.items()]
 
 

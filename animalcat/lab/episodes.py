@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from animalcat.errors import AnimalcatError
+from animalcat.machine.files import write_whole
 from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 from animalcat.values import Episode, RecordedStep
 
@@ -60,7 +61,7 @@ class Video:
                 f"{target}: this video is a .{self.form}; video('{target.name}') writes another "
                 "form where its ending is .mp4 or .gif"
             )
-        target.write_bytes(self.content)
+        write_whole(target, self.content)
         return target
 
     def __repr__(self) -> str:

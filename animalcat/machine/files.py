@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from animalcat.machine.marks import mark
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is there completely or, on a full disk, not at all.
@@ -29,7 +31,8 @@ def write_whole(path: Path, content: bytes) -> None:
 def whole_file(path: Path) -> Generator[BinaryIO]:
     """Give a file to be written in the block, which is there completely after it or not at all.
 
-    The content goes to a file beside it, which then takes its name. What is no plain file, such as
+    The content goes to a file beside it, which then takes its name; the folder is marked as one
+    in which animalcat writes. What is no plain file, such as
     a pipe, is written to once all is known.
 
     Args:
@@ -47,6 +50,7 @@ def whole_file(path: Path) -> Generator[BinaryIO]:
                 shutil.copyfileobj(held, pipe)
         return
     target = path.resolve()  # a link stays one
+    mark(target.parent)
     descriptor, name = tempfile.mkstemp(prefix=".animalcat-", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -28,6 +28,7 @@ from animalcat.envs.spaces import (
 )
 from animalcat.envs.types import EndedBy, Observation, ObservationSpec
 from animalcat.extending.installing import install
+from animalcat.machine.marks import mark
 from animalcat.service.recording.reader import Recording, RecordingError
 from animalcat.service.recording.verify import other_looks, played_again
 from animalcat.v1 import types_pb2
@@ -99,6 +100,7 @@ def save_minari(recordings: Sequence[Recording], dataset: str, folder: Path) -> 
             )
         )
     folder.mkdir(parents=True, exist_ok=True)
+    mark(folder)
     environment = _environment(kept, spec)
     # Of a relative folder Minari looks for its files below that folder once more.
     with tempfile.TemporaryDirectory(prefix=".animalcat-", dir=folder.resolve()) as beside:

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from animalcat.machine.marks import mark
+
 LOCK_FILE: Final = "server.lock"
 
 
@@ -59,6 +61,7 @@ class DirectoryLock:
             self._file = self._open()
             if not _lock(self._file) or (self._folder >= 0 and not _lock(self._folder)):
                 raise DirectoryInUseError(data, _read(self._file))
+            mark(data)
         except BaseException:
             self._close()
             raise

@@ -25,6 +25,7 @@ from typing import Any, Final
 from sqlalchemy import make_url
 
 from animalcat.machine.files import sync_folder
+from animalcat.machine.marks import mark
 from animalcat.service.access.tokens import FOLDER as ACCESS
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.measuring.certificates import CERTIFICATES
@@ -202,6 +203,7 @@ def _archive(path: Path) -> Generator[tarfile.TarFile]:
                 yield archive
             file.flush()
             os.fsync(file.fileno())
+        mark(path.parent)
         part.rename(path)
         sync_folder(path.parent)
     finally:

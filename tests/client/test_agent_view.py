@@ -6,14 +6,13 @@ import os
 import re
 import shutil
 import socket
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from animalcat import data
 from animalcat.apart import confine
 from animalcat.apart import plan as apart
 from animalcat.apart import process as agent_process
@@ -21,11 +20,11 @@ from animalcat.apart.plan import Permission, Way, way
 from animalcat.apart.process import AgentProcess, ApartError, Bounds, run_agent
 from animalcat.apart.view import MOST_BESIDE, MOST_WITHIN, View, beside
 from animalcat.cli.shared.agent_options import check_trusted
+from animalcat.machine.files import write_whole
+from animalcat.machine.marks import MARK
 from tests.command_line import call
 
 from .conftest import MakeSession, Server
-
-ARENA = "!ArenaConfig\narenas:\n  0: !Arena\n    timeLimit: 100\n"
 
 
 @pytest.fixture
@@ -36,14 +35,12 @@ def home(tmp_path: Path) -> Path:
         "settings.yaml": "layers: 2",
         "net/model.py": "x = 1",
         "weights/step-1/w.bin": "w",
-        "arenas/1.yml": ARENA,
-        "old/arenas/level/2.yaml": ARENA,
-        "arena.yaml": ARENA,
-        "features.csv": "instance,goalSize (m)\na,1\n",
-        "learning.csv": "step,loss\n1,2\n",
+        f"arenas/{MARK}": "",
+        "arenas/1.yml": "!ArenaConfig",
+        f"old/arenas/level/{MARK}": "",
+        f"runs/d1/{MARK}": "",
         "runs/d1/access/tokens.json": "{}",
-        "played/s/1-1.mcap": "recording",
-        ".animalcat/server.lock": "{}",
+        f".animalcat/{MARK}": "",
         ".env": "KEY=1",
     }.items():
         path = tmp_path / "home" / name
@@ -59,40 +56,39 @@ def _names(paths: list[str]) -> set[str]:
     return {os.path.basename(path) for path in paths}
 
 
-def test_beside_its_file_an_agent_sees_no_data_and_no_arenas(home: Path) -> None:
+def test_beside_its_file_an_agent_sees_no_folder_in_which_we_have_written(home: Path) -> None:
     seen, left = beside(home / "agent.py")
-    shown = {"agent.py", "settings.yaml", "net", "weights", "learning.csv", "linked"}
+    shown = {"agent.py", "settings.yaml", "net", "weights", "linked"}
     assert _names(seen) == shown
-    ours = {"arenas", "old", "arena.yaml", "features.csv", "runs", "played"}
-    assert _names(left) == {*ours, "door.sock"}
+    assert _names(left) == {"arenas", "old", "runs", "door.sock"}
     seen, _ = beside(home / "agent.py", [home / "net" / "inner", home / "weights"])
     assert _names(seen) == shown - {"net", "weights"}
 
 
-def test_what_is_ours_is_known_by_what_is_in_it(home: Path) -> None:
-    """Whoever copies it gives it another name."""
-    for path in sorted(home.iterdir()):
-        if path.name not in ("agent.py", "net"):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-    ours = {
-        "copied.bin": b"\x89MCAP0\r\n recording",
-        "noted.yaml": b"# why it is hard\n" * 1000 + ARENA.encode(),
-        "spaced.csv": b"\n\ninstance,goalSize (m)\na,1\n",
-        "remote/access/secret.key": b"1" * 32,
-        "remote2/animalcat.id": b"1",
-    }
-    for name, content in ours.items():
-        path = home / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    for name, tables in {"old.db": ("episodes", "alembic_version"), "own.db": ("trials",)}.items():
-        with closing(sqlite3.connect(home / name)) as database:
-            for table in tables:
-                database.execute(f"CREATE TABLE {table} (id INTEGER)")
-            database.commit()
+def test_where_we_have_written_beside_it_an_agent_sees_modules_and_folders(home: Path) -> None:
+    """A backup or an export beside it, and every copy of one, whatever it is called."""
+    (home / "helper.py").touch()
+    write_whole(home / "profile.json", b"{}")
+    (home / "profile.json").rename(home / "innocent.bin")
     seen, left = beside(home / "agent.py")
-    assert _names(seen) == {"agent.py", "net", "own.db"}
-    assert _names(left) == {*(name.partition("/")[0] for name in ours), "old.db"}
+    assert _names(seen) == {"agent.py", "helper.py", "net", "weights", "linked"}
+    assert {"innocent.bin", "settings.yaml"} < _names(left)
+
+
+def test_what_we_write_marks_its_folder(home: Path, server: Server, client: Any) -> None:
+    """A data directory, a backup, an exported battery, and a folder that made one."""
+    assert (server.home / MARK).exists()
+    data.backup(server.home, home / "backup" / "x.tar")
+    done = call(
+        "battery", "export", "navigation", "-o", home / "exported", "--server", server.address
+    )
+    assert done.exit_code == 0
+    (home / "own" / "level").mkdir(parents=True)
+    arena = next(iter((home / "exported" / "arenas").rglob("*.yaml")))
+    shutil.copy(arena, home / "own" / "level" / "a.yaml")
+    client.import_battery(home / "own", "own")
+    _, left = beside(home / "agent.py")
+    assert {"backup", "exported", "own"} < _names(left)
 
 
 def test_what_is_too_much_to_look_through_is_to_be_named(home: Path) -> None:
@@ -160,8 +156,7 @@ def test_an_agent_is_given_its_folder_the_door_and_what_is_named(
     door = command[command.index("--connect") + 1].removeprefix("unix:")
     assert [one for one in places if one == str(Path(door).parent)]
     assert not plan.network
-    left = "arena.yaml, arenas, door.sock, features.csv, old and 2 more"
-    assert note == f"the agent is not shown {left}, beside its file"
+    assert note == "the agent is not shown arenas, door.sock, old, runs, beside its file"
     _, plan, note = started("builtin:forward")
     assert not [one for one in plan.mounts if one.path.startswith(str(home))]
     assert not note

@@ -46,6 +46,7 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.machine.kept import KeptTexts
+from animalcat.machine.marks import mark
 from animalcat.service.batteries.drafts import Draft, fixed_arena
 from animalcat.service.batteries.file_features import FeatureRow, Plan, measure_files, placed_by
 from animalcat.service.batteries.findings import alike
@@ -537,6 +538,7 @@ def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
         "error",
     ]
     try:
+        mark(path.parent)
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns)
             writer.writerow({name: heads.get(name, name) for name in columns})

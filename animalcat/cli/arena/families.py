@@ -31,6 +31,7 @@ from animalcat.cli.shared.output import FAILED, complain, fail, print_json, prin
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.table import Column
 from animalcat.extending import plugins
+from animalcat.machine.marks import mark
 
 MANIFEST: Final = "instances.json"
 """File that `make` writes beside the arenas: what each of them is."""
@@ -294,6 +295,7 @@ def _write_arenas(
     """Write arenas; name of each instance -> name of its file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        mark(folder)
         for instance in instances:
             (folder / f"{instance.name}.yaml").write_text(to_yaml(instance.arena), "utf-8")
     except OSError as error:

@@ -18,6 +18,7 @@ from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE,
 from animalcat.cli.shared.progress import progress
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.errors import AnimalcatError
+from animalcat.machine.marks import mark
 from animalcat.service.recording.against import compare
 from animalcat.service.recording.reader import RecordingError
 from animalcat.service.recording.verify import (
@@ -109,6 +110,7 @@ def play_again(
 def _render(source: Source, folder: Path, resolution: int, backend: str) -> str:
     """Write a picture a step; the pattern of their names."""
     folder.mkdir(parents=True, exist_ok=True)
+    mark(folder)
     stem = Path(source.label).stem
     for number, image in enumerate(camera_images(source.recording, resolution, backend=backend)):
         Image.fromarray(image).save(folder / f"{stem}-{number:04}.png")

@@ -27,6 +27,7 @@ from animalcat.cli.shared.output import FAILED, fail, print_json, print_table, w
 from animalcat.layouts.fitting.fits import Fit
 from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.machine.files import write_whole
 
 ArenaFolder = Annotated[
     Path | None,
@@ -91,7 +92,8 @@ def command(
     entries = [_entry(who, fitted, played) for who, fitted in fits.items()]
     if output is not None:
         try:
-            output.write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", "utf-8")
+            text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+            write_whole(output, text.encode())
         except OSError as error:
             fail(f"{output}: cannot be written: {error.strerror}")
         wrote(f"{len(entries)} profile{'s' * (len(entries) > 1)}", output)
