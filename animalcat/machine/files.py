@@ -50,7 +50,6 @@ def whole_file(path: Path) -> Generator[BinaryIO]:
                 shutil.copyfileobj(held, pipe)
         return
     target = path.resolve()  # a link stays one
-    mark(target.parent)
     descriptor, name = tempfile.mkstemp(prefix=".animalcat-", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -60,6 +59,7 @@ def whole_file(path: Path) -> Generator[BinaryIO]:
         mask = os.umask(0)
         os.umask(mask)
         Path(name).chmod(0o666 & ~mask)
+        mark(target.parent)
         Path(name).replace(target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)

@@ -7,7 +7,7 @@ Unity build. `realtime` is the beat, the keys and the times of all play in a bro
 Studies have consent, instructions, practice and play, and keep what happened. `command` is
 `animalcat study`, and `looking` looks whether what was kept is whole.
 `file` reads a study and `words` has those of its pages. `participant` says what comes next for a
-person, and `store` keeps what happened. `playing` lets them play in real time and `rounds` keeps
-what is open, `pages` are what they see, and `running` offers those. `export` writes results, and
-`rehearsal` lets simulated people take part beforehand.
+person, `store` keeps what happened, and `arrivals` counts who comes from where. `playing` lets them
+play in real time and `rounds` keeps what is open, `pages` are what they see, and `running`
+offers those. `export` writes results, and `rehearsal` lets simulated people take part beforehand.
 """

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from animalcat.machine import marks
 from animalcat.machine.files import sync_folder
 from animalcat.service.access.tokens import FOLDER as ACCESS
 from animalcat.service.batteries.battery import BATTERIES
@@ -219,7 +220,8 @@ def _own_store(settings: Settings) -> Generator[None]:
             yield
         except BaseException:
             if not locked:
-                (settings.home / LOCK_FILE).unlink(missing_ok=True)
+                for name in (LOCK_FILE, marks.MARK):
+                    (settings.home / name).unlink(missing_ok=True)
             if not there:
                 with suppress(OSError):  # something else has come into it
                     settings.home.rmdir()

@@ -184,7 +184,7 @@ def test_frames_are_pictures(tmp_path: Path) -> None:
     shots = tmp_path / "shots"
     done = episode("replay", str(path), "--frames", str(shots), "--resolution", "20", "--verify")
     assert done.exit_code == 0
-    pictures = sorted(shots.iterdir())
+    pictures = sorted(shots.glob("[!.]*"))
     assert [p.name for p in pictures] == [f"4-1-{n:04}.png" for n in range(4)]
     with Image.open(pictures[0]) as picture:
         assert picture.size == (20, 20)

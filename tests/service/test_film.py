@@ -76,7 +76,7 @@ def test_a_gif_needs_no_further_package(tmp_path: Path, monkeypatch: pytest.Monk
     code, _, said = replay("--video", str(tmp_path / "out.mp4"))
     assert code == 2
     assert install("video") in said
-    assert [one.name for one in tmp_path.iterdir()] == ["out.gif"]
+    assert [one.name for one in tmp_path.glob("[!.]*")] == ["out.gif"]
 
 
 def test_what_cannot_be_written_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_episodes_become_a_minari_dataset(
         np.testing.assert_array_equal(episode.observations["camera"], images)
     again = CliRunner().invoke(build(words), words)
     assert (again.exit_code, "there is a dataset already" in again.stderr) == (2, True)
-    assert [one.name for one in (tmp_path / "m").iterdir()] == ["animalcat"]
+    assert [one.name for one in (tmp_path / "m").glob("[!.]*")] == ["animalcat"]
 
 
 @pytest.mark.parametrize("folder", ["m", "m/n", "."])
