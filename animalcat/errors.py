@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import grpc
+if TYPE_CHECKING:
+    import grpc
 
 CODE_METADATA: Final = "animalcat-code"
 """Key of the trailing metadata in which the server sends the stable code of an error."""
@@ -17,12 +18,7 @@ RETRY_METADATA: Final = "animalcat-retry-seconds"
 
 _LARGER: Final = re.compile(r"message larger than max \((\d+) vs\. (\d+)\)")
 """What gRPC says of a message that one side does not take."""
-_BROKEN: Final = (
-    grpc.StatusCode.UNAVAILABLE,
-    grpc.StatusCode.CANCELLED,
-    grpc.StatusCode.INTERNAL,
-    grpc.StatusCode.UNKNOWN,
-)
+_BROKEN: Final = ("UNAVAILABLE", "CANCELLED", "INTERNAL", "UNKNOWN")
 
 
 class AnimalcatError(Exception):
@@ -83,9 +79,9 @@ def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
             f"{most:,} at once: send less, or let who runs it set ANIMALCAT_MAX_MESSAGE_BYTES",
             "TOO_LARGE",
         )
-    if status in _BROKEN:
+    if status.name in _BROKEN:
         return AnimalcatError(f"lost the server at {address}: {sentence}", "UNAVAILABLE")
-    if status is grpc.StatusCode.UNIMPLEMENTED:
+    if status.name == "UNIMPLEMENTED":
         sentence = f"the server at {address} is not an animalcat server of this version: {sentence}"
     return AnimalcatError(sentence, status.name)
 
@@ -93,7 +89,7 @@ def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
 def is_broken(error: grpc.aio.AioRpcError) -> bool:
     """Whether a call failed because its connection did, and not because the server says so."""
     told = dict(error.trailing_metadata() or ())
-    return error.code() in _BROKEN and CODE_METADATA not in told
+    return error.code().name in _BROKEN and CODE_METADATA not in told
 
 
 def may_try_again(error: grpc.aio.AioRpcError) -> bool:

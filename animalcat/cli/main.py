@@ -159,7 +159,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         raise SystemExit(_missing("this command", error)) from None
     except Exception as error:
-        from animalcat.errors import AnimalcatError  # brings gRPC along
+        from animalcat.errors import AnimalcatError
 
         if not isinstance(error, AnimalcatError):
             raise

@@ -11,13 +11,14 @@ from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from animalcat.extending import plugins
 from animalcat.layouts.model.codec import SpecificationError, as_mapping, as_names, check_choices
-from animalcat.layouts.model.spec import Layout, from_dict
-from animalcat.layouts.model.tables import of_kind
 from animalcat.text.marked_yaml import Marked, YamlError, load_yaml, read_text
+
+if TYPE_CHECKING:
+    from animalcat.layouts.model.spec import Layout
 
 LAYOUTS: Final = (
     "aaio",
@@ -31,7 +32,7 @@ LAYOUTS: Final = (
 )
 """Names of the shipped layouts; each is a file here."""
 
-LayoutSource: TypeAlias = str | Path | Mapping[str, Any] | Layout
+LayoutSource: TypeAlias = "str | Path | Mapping[str, Any] | Layout"
 """What a layout is loaded from: a name, a file, a text, what a text says, or a layout itself."""
 _TAGGED: Final = ("link", "prior", "outcome")
 _DEFAULT: Final = "default_variant"
@@ -54,6 +55,17 @@ def variants(name: str | Path) -> tuple[str, ...]:
     return _ordered_variants(_read(name).data)
 
 
+def abouts(name: str) -> dict[str, str]:
+    """What a layout that has a name says of each of its variants, the default first.
+
+    Args:
+        name: One of `LAYOUTS`.
+    """
+    marked = _read(name)
+    told = {each: _variant_of(marked, each).data for each in _ordered_variants(marked.data)}
+    return {each: str(data.get("about", "")) for each, data in told.items()}
+
+
 def load_layout(source: LayoutSource, variant: str = "") -> Layout:
     """Load a shipped layout, one of another package, or one of your own.
 
@@ -67,6 +79,9 @@ def load_layout(source: LayoutSource, variant: str = "") -> Layout:
         SpecificationError: There is no such layout or variant, or the file is wrong.
         TypeError: The source is none of these.
     """
+    from animalcat.layouts.model.spec import Layout
+    from animalcat.layouts.model.tables import of_kind
+
     if isinstance(source, Layout):
         if variant not in ("", source.variant):
             raise SpecificationError(
@@ -201,27 +216,36 @@ def _ordered_variants(definition: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _chosen(marked: Marked, variant: str) -> Layout:
     """Make the layout of one variant."""
-    data = dict(marked.data)
+    from animalcat.layouts.model.spec import from_dict
+
+    data = marked.data
     variant = variant or _default_of(data)
-    choices = as_names(data.pop(_CHOICES, None) or [], _CHOICES)
-    data.pop(_DEFAULT, None)
-    changes = as_mapping(data.pop("variants", None) or {}, "variants")
-
-    def variant_of(name: str) -> Marked:
-        if name == str(data.get("variant", "")):
-            return replace(marked, data=data)
-        changed = _merge_changes(data, as_mapping(changes[name], name)) | {"variant": name}
-        own = {path[2:]: n for path, n in marked.lines.items() if path[:2] == ("variants", name)}
-        return Marked(changed, marked.file, marked.lines | own)
-
-    valid = {str(data.get("variant", "")): None, **changes}
+    choices = as_names(data.get(_CHOICES) or [], _CHOICES)
+    valid = {str(data.get("variant", "")): None, **_changes(data)}
     check_choices({variant: None}, valid, "variant")
     check_choices(dict.fromkeys(choices), valid, f"{_CHOICES}: variant")
     return from_dict(
-        variant_of(variant),
-        tuple(filter(None, _ordered_variants(marked.data))),
-        tuple(from_dict(variant_of(choice)) for choice in choices),
+        _variant_of(marked, variant),
+        tuple(filter(None, _ordered_variants(data))),
+        tuple(from_dict(_variant_of(marked, choice)) for choice in choices),
     )
+
+
+def _changes(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What variants change, by their names."""
+    return as_mapping(definition.get("variants") or {}, "variants")
+
+
+def _variant_of(marked: Marked, name: str) -> Marked:
+    """What a layout's text says of one of its variants."""
+    several = ("variants", _CHOICES, _DEFAULT)
+    data = {key: value for key, value in marked.data.items() if key not in several}
+    if name == str(data.get("variant", "")):
+        return replace(marked, data=data)
+    changes = as_mapping(_changes(marked.data)[name], name)
+    own = {path[2:]: n for path, n in marked.lines.items() if path[:2] == ("variants", name)}
+    changed = _merge_changes(data, changes) | {"variant": name}
+    return Marked(changed, marked.file, marked.lines | own)
 
 
 def _merge_changes(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from animalcat import values
 from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import fail, print_json, print_rows, print_table, wrote
 from animalcat.cli.shared.remote import client_for
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.extending import plugins
-from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
+from animalcat.layouts.library import LAYOUTS, abouts, load_layout, parse_layout, variants
 from animalcat.layouts.model.codec import SpecificationError
-from animalcat.layouts.model.spec import Feature, Layout, to_dict
+
+if TYPE_CHECKING:
+    from animalcat import values
+    from animalcat.layouts.model.spec import Feature, Layout
 
 Name = Annotated[
     str,
@@ -48,16 +50,19 @@ def every_variant(name: str) -> list[Layout]:
         fail(str(error))
 
 
-def _list(asked: values.OwnerFilter) -> None:
+def _list(everybodys: bool, owner: str) -> None:
     """List the shipped layouts with their variants, those of plugins, and those of sessions."""
-    rows = [
-        _listed(layout, layout.identity, "shipped")
-        for name in LAYOUTS
-        for variant in variants(name)
-        for layout in [load_layout(name, variant)]
-    ]
+    if common().as_json:
+        layouts = [load_layout(name, variant) for name in LAYOUTS for variant in variants(name)]
+        rows = [_listed(layout, layout.identity, "shipped") for layout in layouts]
+    else:  # no layout is made for what its text says
+        rows: list[dict[str, Any]] = [
+            {"name": name, "variant": variant, "from": "shipped", "about": about}
+            for name in LAYOUTS
+            for variant, about in abouts(name).items()
+        ]
     rows += [_of_plugin(one) for one in plugins.every("layout") if one.name not in LAYOUTS]
-    for kept in _kept(asked):
+    for kept in _kept(everybodys, owner):
         layout = parse_layout(kept.text, kept.variant)
         brought = _listed(layout, kept.digest, "a session brought it")
         rows.append({**brought, "owner": kept.owner})
@@ -103,7 +108,7 @@ def show(
     if name is None and session is None:
         if variant or output is not None:
             fail("--variant and --output go with the name of a layout or a file, or --session")
-        _list(whose(everybodys, owner))
+        _list(everybodys, owner)
         return
     if name is not None and session is not None:
         fail("give the name of a layout or a file, or --session")
@@ -120,6 +125,8 @@ def show(
         _draw(layout, output)
     if common().as_json:
         choices = [choice.variant for choice in layout.choices] or [*known[:1]]
+        from animalcat.layouts.model.spec import to_dict
+
         print_json({**to_dict(layout), "digest": layout.digest, "choose_from": choices})
     elif output is None:
         _print(layout, known)
@@ -156,7 +163,7 @@ def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:
     }
 
 
-def _kept(asked: values.OwnerFilter) -> list[values.Layout]:
+def _kept(everybodys: bool, owner: str) -> list[values.Layout]:
     """Layouts that sessions brought along; none where there is neither server nor data."""
     from animalcat.service.host.settings import Settings  # brings the server's part along
 
@@ -164,7 +171,11 @@ def _kept(asked: values.OwnerFilter) -> list[values.Layout]:
     if not common().server and not home.is_dir():
         return []
     with client_for() as client:
-        return [layout for layout in client.list_layouts(asked, texts=True) if not layout.shipped]
+        return [
+            layout
+            for layout in client.list_layouts(whose(everybodys, owner), texts=True)
+            if not layout.shipped
+        ]
 
 
 def _of_session(session: str) -> values.Layout:

@@ -8,17 +8,19 @@ from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
-from animalcat.client import Client, connect
 from animalcat.errors import AnimalcatError
 from animalcat.text import names
-from animalcat.values import Episode, Session
+
+if TYPE_CHECKING:
+    from animalcat.client import Client
+    from animalcat.values import Episode, Session
 
 
 class EngineName(StrEnum):
@@ -129,6 +131,8 @@ def client_for(*, builds: Sequence[Path] = (), plugins: Sequence[str] = ()) -> G
         builds: Unity builds that a private server may run.
         plugins: Packages whose plugins it may run.
     """
+    from animalcat.client import connect  # gRPC, which what lists files does without
+
     try:
         with ExitStack() as stack:
             if server := common().server:

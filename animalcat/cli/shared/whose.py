@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.table import Column
-from animalcat.values import OwnerFilter
+
+if TYPE_CHECKING:
+    from animalcat.values import OwnerFilter
 
 Everybodys = Annotated[
     bool,
@@ -33,6 +35,8 @@ OfOwner = Annotated[
 
 def whose(everybodys: bool, owner: str) -> OwnerFilter:
     """What the options mean: one's own if none is given."""
+    from animalcat.values import OwnerFilter
+
     return OwnerFilter(owner, mine=not (everybodys or owner))
 
 
