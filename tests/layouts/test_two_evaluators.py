@@ -412,17 +412,49 @@ def gradients_agree(layout: Layout) -> None:
     features[4:8] = features[:4]  # so that some have a combination of features in common
     features = layout.check_features(features)
     y = some_outcomes(layout, theta, features)
-    points = [density.starts(layout, seed) for seed in range(3)]
+    points = [density.starts(len(layout.latents), seed) for seed in range(3)]
     for weights in (None, np.linspace(0.0, 1.0, len(y))):
-        wanted = pymc_gradient(layout, features, y, weights, points)
+        whole = density.tape(layout, features, y, weights)
+        there = [unconstrained(layout, whole, point) for point in points]
+        wanted = pymc_gradient(layout, features, y, weights, [u for u, _, _ in there])
         for rows in (4096, 5):  # in one tape, and in several
             with mock.patch.object(density, "_ROWS", rows):
                 tape = density.tape(layout, features, y, weights)
-            for point, (value, slopes) in zip(points, wanted, strict=True):
+            each = zip(points, wanted, there, strict=True)
+            for point, (value, slopes), (_, grown, bent) in each:
                 got, gradient = sampled_gradient(tape, point)
                 # PyTensor has some constants in float32.
-                assert got == pytest.approx(value, rel=1e-6)
-                np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+                assert got == pytest.approx(value + np.log(grown).sum(), rel=1e-6, abs=1e-6)
+                np.testing.assert_allclose(
+                    gradient, slopes * grown + bent / grown, rtol=1e-5, atol=1e-5
+                )
+
+
+def unconstrained(layout: Layout, tape: Floats, point: Floats) -> tuple[Floats, Floats, Floats]:
+    """A point that is sampled as PyMC has it, and by what it grows with the point, and bends."""
+    from animalcat.layouts.inference.backend.density import expand
+
+    call: Any = expand.ctypes
+    size = len(point)
+
+    def at(shift: float) -> Floats:
+        values = np.empty(size)
+        arrays = zip((point + shift, values, tape), call.argtypes[2:], strict=True)
+        call(size, size, *(array.ctypes.data_as(kind) for array, kind in arrays))
+        return np.array(
+            [
+                np.log((value - node.prior.low) / (node.prior.high - value))
+                if isinstance(node.prior, ScaledBeta)
+                else (np.log(value) if isinstance(node.prior, HalfNormal) else value)
+                for node, value in zip(layout.latents, values, strict=True)
+            ]
+        )
+
+    step = 1e-3
+    (a, b, c, d, e) = (at(k * step) for k in (-2, -1, 0, 1, 2))
+    grown = (a - 8.0 * b + 8.0 * d - e) / (12.0 * step)
+    bent = (-a + 16.0 * b - 30.0 * c + 16.0 * d - e) / (12.0 * step**2)
+    return c, grown, bent
 
 
 def sampled_gradient(tape: Floats, point: Floats) -> tuple[float, Floats]:

@@ -20,6 +20,7 @@ from animalcat.layouts.inference.backend.nuts import library
 from animalcat.layouts.model.expressions import evaluate
 from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.portable.kernels import exp, log, ndtri
 from animalcat.text.formulas import Call, Expression, names, substitute
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -31,14 +32,18 @@ _ADD, _MUL, _MIN, _MAX, _LOGISTIC, _EXP, _LOG, _POW, _SPREAD = range(9)
 _FOLDS: Final = {"add": _ADD, "mul": _MUL, "min": _MIN, "max": _MAX}
 _ONE_ARGUMENT: Final = {"logistic": _LOGISTIC, "exp": _EXP, "log": _LOG}
 _NORMAL, _HALF_NORMAL, _BETA = range(3)
-_HEADER: Final = 7
-_STEP: Final = 8
+_HEADER: Final = 8
+_STEP: Final = 7
 _LATENT: Final = 7
 _OUTCOME: Final = 5
-_ROWS: Final = 4096
-"""Most instances of one tape: its numbers stay in a processor's cache, and are not asked for anew
-from the system at every step."""
+_ROWS: Final = 256
+"""Most instances of one tape, so that its numbers stay in a processor's nearest caches."""
+_ONE: Final = 7
+"""Where each tape has a 1."""
 _ROOT: Final = 0.5 * math.log(2.0 * math.pi)
+_HALF: Final = math.sqrt(0.5)
+_FREE: Final = {"contract", "reassoc"}
+"""What the compiler may do to sums: draws of NUTS follow the processor anyway."""
 
 
 def covers(layout: Layout) -> bool:
@@ -106,7 +111,6 @@ def model(
     features: Floats,
     outcomes: Floats,
     weights: Floats | None,
-    near: Layout | None = None,
 ) -> Any:
     """What nutpie samples from: the compiled functions, and the tape that they are given.
 
@@ -115,7 +119,6 @@ def model(
         features: As `tape` takes them.
         outcomes: As `tape` takes them.
         weights: As `tape` takes them.
-        near: The same layout with other priors, near whose means chains start; None for its own.
     """
     nutpie, names, count = library(), list(layout.latent_names), len(layout.latents)
     numbers = tape(layout, features, outcomes, weights)
@@ -128,30 +131,19 @@ def model(
         count,
         {},
         {},
-        partial(starts, near or layout),
+        partial(starts, count),
         None,
     )
 
 
-def starts(layout: Layout, seed: int) -> Floats:
-    """Where a chain starts: near the priors' means, (latents,), unconstrained.
+def starts(count: int, seed: int) -> Floats:
+    """Where a chain starts: near the middle of the priors, (latents,).
 
     Args:
-        layout: The layout.
+        count: Number of latent nodes.
         seed: Of the chain.
     """
-    middles = [_middle(node.prior) for node in layout.latents]
-    return np.array(middles) + np.random.default_rng(seed).uniform(-1.0, 1.0, len(middles))
-
-
-def _middle(prior: Prior) -> float:
-    match prior:
-        case ScaledBeta(_, _, alpha, beta):
-            return math.log(alpha / beta)
-        case HalfNormal(scale):
-            return math.log(scale)
-        case _:
-            return prior.mean
+    return np.random.default_rng(seed).uniform(-1.0, 1.0, count)
 
 
 class _Slot(NamedTuple):
@@ -216,8 +208,7 @@ class _Builder:
         steps = [
             (
                 *(s.op, self._at(s.target), s.target.size),
-                *(self._at(s.first), min(s.first.size - 1, 1)),
-                *(self._at(s.second), min(s.second.size - 1, 1), s.number),
+                *(self._at(s.first), self._at(s.second), min(s.second.size - 1, 1), s.number),
             )
             for s in self._steps
         ]
@@ -231,7 +222,7 @@ class _Builder:
         parts = [np.ravel(np.array(part, np.float64)) for part in (steps, latents, ends)]
         counts = (len(steps), len(latents), len(ends), self._given, self._made, more)
         length = _HEADER + sum(map(len, parts)) + self._given
-        return np.concatenate([np.array([length, *counts], np.float64), *parts, *self._data])
+        return np.concatenate([np.array([length, *counts, 1.0], np.float64), *parts, *self._data])
 
     def _at(self, slot: _Slot) -> int:
         return slot.offset if slot.given else self._given + slot.offset
@@ -244,9 +235,11 @@ class _Builder:
     def _emit(
         self, op: int, first: _Slot, second: _Slot | None = None, number: float = 0.0
     ) -> _Slot:
-        size = max(first.size, 1 if second is None else second.size)
-        target = self._room(size)
-        self._steps.append(_Step(op, target, first, second or first, number))
+        many, few = first, second or first
+        if many.size < few.size:
+            many, few = few, many
+        target = self._room(many.size)
+        self._steps.append(_Step(op, target, many, few, number))
         return target
 
     def _make(self, expression: Expression, rows: Features) -> _Slot:
@@ -310,9 +303,9 @@ def _packed(prior: Prior) -> tuple[float, ...]:
     """Kind of a prior, four parameters, and the constant of its log density."""
     match prior:
         case Normal(mean, sd):
-            return _NORMAL, mean, sd, 0.0, 0.0, -math.log(sd) - _ROOT
+            return _NORMAL, mean, sd, 0.0, 0.0, -_ROOT
         case HalfNormal(scale):
-            return _HALF_NORMAL, scale, 0.0, 0.0, 0.0, math.log(2.0) - math.log(scale) - _ROOT
+            return _HALF_NORMAL, scale, 0.0, 0.0, 0.0, -_ROOT
         case ScaledBeta(low, high, alpha, beta):
             whole = math.lgamma(alpha + beta) - math.lgamma(alpha) - math.lgamma(beta)
             return _BETA, low, high, alpha, beta, whole
@@ -329,77 +322,122 @@ def _logistic(x: float) -> float:
 
 
 @njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
-def _constrain(tape: Floats, at: int, u: float) -> float:
-    """Value of a latent node at an unconstrained number; its prior is at a place of the tape."""
+def _node(tape: Floats, at: int, z: float) -> tuple[float, float, float, float]:
+    """A latent node at a number in whose density every tail is about that of a normal variable.
+
+    Its prior is at a place of the tape. Normal and half-normal variables are those that have the
+    prior where z is standard normal. Of a scaled beta the logit is u = log F(z) / a - log F(-z) / b
+    with F the normal distribution, which is so too where a = b = 1: a and b are its parameters, but
+    at most 1. So its tails, which are exponential in u, fall off as fast in z. All is exact: what u
+    grows by is counted in.
+
+    Returns:
+        The value, by what it grows with z, the log density of z, and by what that grows.
+    """
     if tape[at] == _NORMAL:
-        return u
+        return tape[at + 1] + tape[at + 2] * z, tape[at + 2], tape[at + 5] - 0.5 * z * z, -z
+    below, above = 0.5 * math.erfc(-_HALF * z), 0.5 * math.erfc(_HALF * z)
+    dense = math.exp(-0.5 * z * z - _ROOT)
     if tape[at] == _HALF_NORMAL:
-        return math.exp(u)
-    return tape[at + 1] + (tape[at + 2] - tape[at + 1]) * _logistic(u)
+        far = -ndtri(0.5 * above)
+        slope = 0.5 * tape[at + 1] * dense / math.exp(-0.5 * far * far - _ROOT)
+        return tape[at + 1] * far, slope, tape[at + 5] - 0.5 * z * z, -z
+    alpha, beta = tape[at + 3], tape[at + 4]
+    a, b = min(alpha, 1.0), min(beta, 1.0)
+    u = math.log(below) / a - math.log(above) / b
+    h, m = dense / below, dense / above
+    first, second = h / a + m / b, m * (m - z) / b - h * (h + z) / a
+    share, span = _logistic(u), tape[at + 2] - tape[at + 1]
+    near = math.log1p(math.exp(-abs(u)))
+    log_prior = tape[at + 5] + math.log(first)
+    log_prior -= alpha * (near + max(-u, 0.0)) + beta * (near + max(u, 0.0))
+    slope = (alpha * (1.0 - share) - beta * share) * first + second / first
+    return tape[at + 1] + span * share, span * share * (1.0 - share) * first, log_prior, slope
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", fastmath=_FREE)
+def _give(
+    slopes: Floats, a: int, da: int, out: int, size: int, factors: Floats, b: int, db: int
+) -> None:
+    """Give operands at `a` the slopes of results, each times a factor at `b`."""
+    if da == 0:
+        total = 0.0
+        for j in range(size):
+            total += slopes[out + j] * factors[b + j * db]
+        slopes[a] += total
+    elif db == 0:
+        factor = factors[b]
+        for j in range(size):
+            slopes[a + j] += slopes[out + j] * factor
+    else:
+        for j in range(size):
+            slopes[a + j] += slopes[out + j] * factors[b + j]
+
+
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", fastmath=_FREE)
 def density(
-    tape: Floats, work: Floats, slopes: Floats, point: Floats, gradient: Floats, first: bool
+    tape: Floats,
+    work: Floats,
+    slopes: Floats,
+    point: Floats,
+    grown: Floats,
+    gradient: Floats,
+    first: bool,
 ) -> float:
-    """Log density of the posterior at an unconstrained point, but for what is constant in it.
+    """Log density of the posterior at a point, but for what is constant in it.
 
     Args:
         tape: One of those that `tape` returns.
         work: As many numbers as there are values; the data come first.
         slopes: As many again.
-        point: (latents,), unconstrained as PyMC has it.
+        point: (latents,), numbers of which `_node` makes values.
+        grown: (latents,), to work in.
         gradient: (latents,), to which that of the tape's outcomes is added.
         first: Whether this is the first tape; then the prior counts too, and the gradient is set.
     """
-    steps, latents, ends = int(tape[1]), int(tape[2]), int(tape[3])
+    steps, latents, ends, given = int(tape[1]), int(tape[2]), int(tape[3]), int(tape[4])
     priors = _HEADER + steps * _STEP
     outcomes = priors + latents * _LATENT
     data = outcomes + ends * _OUTCOME
-    for i in range(int(tape[4])):
+    for i in range(given):
         work[i] = tape[data + i]
-    for i in range(len(slopes)):
+    for i in range(given, len(slopes)):
         slopes[i] = 0.0
     total = 0.0
     for k in range(latents):
-        at, u = priors + k * _LATENT, point[k]
-        work[int(tape[at + 6])] = _constrain(tape, at, u)
-        if not first:
-            continue
-        total += tape[at + 5]
-        if tape[at] == _NORMAL:
-            z = (u - tape[at + 1]) / tape[at + 2]
-            total -= 0.5 * z * z
-            gradient[k] = -z / tape[at + 2]
-        elif tape[at] == _HALF_NORMAL:
-            z = math.exp(u) / tape[at + 1]
-            total += u - 0.5 * z * z
-            gradient[k] = 1.0 - z * z
-        else:
-            share, alpha, beta = _logistic(u), tape[at + 3], tape[at + 4]
-            near = math.log1p(math.exp(-abs(u)))
-            total -= alpha * (near + max(-u, 0.0)) + beta * (near + max(u, 0.0))
-            gradient[k] = alpha * (1.0 - share) - beta * share
+        at = priors + k * _LATENT
+        work[int(tape[at + 6])], grown[k], log_prior, slope = _node(tape, at, point[k])
+        if first:
+            total += log_prior
+            gradient[k] = slope
 
     for s in range(steps):
         at = _HEADER + s * _STEP
         op, out, size = int(tape[at]), int(tape[at + 1]), int(tape[at + 2])
-        a, da, b, db = int(tape[at + 3]), int(tape[at + 4]), int(tape[at + 5]), int(tape[at + 6])
-        if op == _ADD:
+        a, b, db = int(tape[at + 3]), int(tape[at + 4]), int(tape[at + 5])
+        if op == _ADD and db == 0:
+            number = work[b]
             for j in range(size):
-                work[out + j] = work[a + j * da] + work[b + j * db]
+                work[out + j] = work[a + j] + number
+        elif op == _ADD:
+            for j in range(size):
+                work[out + j] = work[a + j] + work[b + j]
+        elif op == _MUL and db == 0:
+            number = work[b]
+            for j in range(size):
+                work[out + j] = work[a + j] * number
         elif op == _MUL:
             for j in range(size):
-                work[out + j] = work[a + j * da] * work[b + j * db]
+                work[out + j] = work[a + j] * work[b + j]
         elif op == _MIN:
             for j in range(size):
-                work[out + j] = min(work[a + j * da], work[b + j * db])
+                work[out + j] = min(work[a + j], work[b + j * db])
         elif op == _MAX:
             for j in range(size):
-                work[out + j] = max(work[a + j * da], work[b + j * db])
+                work[out + j] = max(work[a + j], work[b + j * db])
         elif op == _LOGISTIC:
             for j in range(size):
-                work[out + j] = _logistic(work[a + j])
+                work[out + j] = 1.0 / (1.0 + exp(-work[a + j]))
         elif op == _EXP:
             for j in range(size):
                 work[out + j] = math.exp(work[a + j])
@@ -408,7 +446,7 @@ def density(
                 work[out + j] = math.log(work[a + j])
         elif op == _POW:
             for j in range(size):
-                work[out + j] = work[a + j] ** tape[at + 7]
+                work[out + j] = work[a + j] ** tape[at + 6]
         else:
             for j in range(size):
                 work[out + j] = work[a + int(work[b + j])]
@@ -416,31 +454,37 @@ def density(
     for k in range(ends):
         at = outcomes + k * _OUTCOME
         p, dp, y, w = int(tape[at]), int(tape[at + 1]), int(tape[at + 2]), int(tape[at + 3])
-        for j in range(int(tape[at + 4])):
-            if work[w + j] != 0.0:
-                sign = 1.0 if work[y + j] > 0.5 else -1.0
-                chance = work[p + j * dp] if sign > 0.0 else 1.0 - work[p + j * dp]
-                total += work[w + j] * math.log(chance)
-                slopes[p + j * dp] += sign * work[w + j] / chance
+        size = int(tape[at + 4])
+        for j in range(size):  # in place of the slopes of what was told, which nobody needs
+            chance = work[p + j * dp] if work[y + j] > 0.5 else 1.0 - work[p + j * dp]
+            slopes[y + j] = chance if work[w + j] != 0.0 else 1.0
+        for j in range(size):
+            slopes[w + j] = work[w + j] * log(slopes[y + j])
+        for j in range(size):
+            total += slopes[w + j]
+        for j in range(size):
+            slopes[y + j] = (2.0 * work[y + j] - 1.0) * work[w + j] / slopes[y + j]
+        _give(slopes, p, dp, y, size, tape, _ONE, 0)
 
     for s in range(steps - 1, -1, -1):
         at = _HEADER + s * _STEP
         op, out, size = int(tape[at]), int(tape[at + 1]), int(tape[at + 2])
-        a, da, b, db = int(tape[at + 3]), int(tape[at + 4]), int(tape[at + 5]), int(tape[at + 6])
-        if op == _ADD:
-            for j in range(size):
-                slopes[a + j * da] += slopes[out + j]
-                slopes[b + j * db] += slopes[out + j]
-        elif op == _MUL:
-            for j in range(size):
-                slopes[a + j * da] += slopes[out + j] * work[b + j * db]
-                slopes[b + j * db] += slopes[out + j] * work[a + j * da]
+        a, b, db = int(tape[at + 3]), int(tape[at + 4]), int(tape[at + 5])
+        if op in (_ADD, _MUL):
+            if a >= given:
+                if op == _ADD:
+                    _give(slopes, a, 1, out, size, tape, _ONE, 0)
+                else:
+                    _give(slopes, a, 1, out, size, work, b, db)
+            if b >= given:
+                if op == _ADD:
+                    _give(slopes, b, db, out, size, tape, _ONE, 0)
+                else:
+                    _give(slopes, b, db, out, size, work, a, 1)
         elif op in (_MIN, _MAX):
             for j in range(size):
-                if work[out + j] == work[a + j * da]:
-                    slopes[a + j * da] += slopes[out + j]
-                else:
-                    slopes[b + j * db] += slopes[out + j]
+                at_first = work[out + j] == work[a + j]
+                slopes[a + j if at_first else b + j * db] += slopes[out + j]
         elif op == _LOGISTIC:
             for j in range(size):
                 slopes[a + j] += slopes[out + j] * work[out + j] * (1.0 - work[out + j])
@@ -452,22 +496,14 @@ def density(
                 slopes[a + j] += slopes[out + j] / work[a + j]
         elif op == _POW:
             for j in range(size):
-                slope = tape[at + 7] * work[a + j] ** (tape[at + 7] - 1.0)
+                slope = tape[at + 6] * work[a + j] ** (tape[at + 6] - 1.0)
                 slopes[a + j] += slopes[out + j] * slope
         else:
             for j in range(size):
                 slopes[a + int(work[b + j])] += slopes[out + j]
 
     for k in range(latents):
-        at = priors + k * _LATENT
-        slope = slopes[int(tape[at + 6])]
-        if tape[at] == _NORMAL:
-            gradient[k] += slope
-        elif tape[at] == _HALF_NORMAL:
-            gradient[k] += slope * work[int(tape[at + 6])]
-        else:
-            share = _logistic(point[k])
-            gradient[k] += slope * (tape[at + 2] - tape[at + 1]) * share * (1.0 - share)
+        gradient[k] += slopes[int(tape[priors + k * _LATENT + 6])] * grown[k]
     return total
 
 
@@ -487,14 +523,17 @@ def log_density(dim: int, point: Any, gradient: Any, value: Any, data: Any) -> i
         most, more = max(most, int(head[4]) + int(head[5])), head[6] != 0.0
         start += int(head[0])
     tapes = carray(data, (start,))
-    work, after = np.empty(most), np.empty(most)
+    work, after, grown = np.empty(most), np.empty(most), np.empty(dim)
     slopes = carray(gradient, (dim,))
     total, end = 0.0, start
     start = 0
     while start < end:
         tape = tapes[start : start + int(tapes[start])]
         size = int(tape[4]) + int(tape[5])
-        total += density(tape, work[:size], after[:size], carray(point, (dim,)), slopes, start == 0)
+        first = start == 0
+        total += density(
+            tape, work[:size], after[:size], carray(point, (dim,)), grown, slopes, first
+        )
         start += len(tape)
     carray(value, (1,))[0] = total
     for k in range(dim):
@@ -509,9 +548,9 @@ def log_density(dim: int, point: Any, gradient: Any, value: Any, data: Any) -> i
     error_model="numpy",
 )
 def expand(dim: int, expanded: int, point: Any, values: Any, data: Any) -> int:
-    """The values of the latent nodes at an unconstrained point, as nutpie asks for them."""
+    """The values of the latent nodes at a point, as nutpie asks for them."""
     tape = carray(data, (int(carray(data, (1,))[0]),))
     for k in range(dim):
         at = _HEADER + int(tape[1]) * _STEP + k * _LATENT
-        carray(values, (expanded,))[k] = _constrain(tape, at, carray(point, (dim,))[k])
+        carray(values, (expanded,))[k] = _node(tape, at, carray(point, (dim,))[k])[0]
     return 0

@@ -96,7 +96,6 @@ class Engine:
         outcomes: Floats,
         settings: SamplerSettings,
         weights: Floats | None = None,
-        near: Layout | None = None,
     ) -> Trace:
         """Run NUTS by nutpie. The draws follow from the seed, whatever the number of cores.
 
@@ -107,13 +106,11 @@ class Engine:
                 one instance at least.
             settings: How to sample.
             weights: (instances,), how many outcomes each counts as; None for one each.
-            near: The same layout with other priors, near whose means chains start, for a posterior
-                that is far from its prior. Only of a layout that `density` covers.
         """
         from animalcat.layouts.inference.backend import compat, density
 
         if density.covers(layout):
-            model = density.model(layout, features, outcomes, weights, near)
+            model = density.model(layout, features, outcomes, weights)
             drawn, known = compat.from_arrow(sample(model, settings), layout.latent_names)
             return Trace(drawn, known["energy"], int(known["diverging"].sum()), known)
         import nutpie
