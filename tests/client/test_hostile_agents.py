@@ -23,7 +23,7 @@ from animalcat.apart.plan import environment, way
 from animalcat.apart.process import AgentProcess, Bounds
 from animalcat.client.connection import translated_errors
 from animalcat.errors import AnimalcatError
-from animalcat.machine.folders import cache_folder
+from animalcat.machine.folders import cache_folder, sockets_folder
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc
 
 from .conftest import MakeSession, Server
@@ -85,7 +85,10 @@ def test_the_results_and_the_program_cannot_be_written(cheat: Any, server: Serve
     _, got = cheat("WritesResults")
     assert len(got) == 10
     written = {name for name, told in got.items() if not str(told).startswith("error")}
-    assert written <= {"batteries", "other_caches"}  # in folders of its own
+    assert written <= {"batteries", "other_caches", "servers"}  # in folders of its own
+    sockets = sockets_folder()
+    assert sockets is not None
+    assert not sockets.with_name("moved").exists()
     assert [sorted(folder.iterdir()) for folder in watched] == before
     # What it wrote into would be found by those who come afterwards, too.
     assert not (server.home / "mine").exists()

@@ -36,6 +36,8 @@ from animalcat.service.access.rules import RULES, Own
 from animalcat.service.access.tickets import Tickets
 from animalcat.service.access.tokens import Quota, TokenError, Tokens
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.host.lock import local_address
+from animalcat.service.host.private import shown_to_own
 from animalcat.service.host.settings import ExposureError, Settings, check_tls
 from animalcat.service.rpc.access import is_this_machine
 from animalcat.service.rpc.server import SERVICES
@@ -740,6 +742,13 @@ async def test_over_tls_the_client_knows_the_server(
         monkeypatch.setenv("ANIMALCAT_TOKEN", token)
         monkeypatch.setenv("ANIMALCAT_CA", str(made.certificate))
         assert await listed(None, None) == 0
+        # Commands that can read the directory have a socket of their own, without TLS.
+        own = local_address(data)
+        async with animalcat.aconnect(own, **shown_to_own(data)) as client:
+            assert [one async for one in client.sessions()] == []
+        with pytest.raises(AnimalcatError, match="asks for a token"):
+            async with animalcat.aconnect(own, token="", ca="") as client:
+                await anext(client.sessions(), None)
 
 
 @pytest.mark.parametrize(
