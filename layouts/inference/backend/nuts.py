@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
+from inspect import signature
 from typing import Any, Final
 
 _PACKAGE: Final = "nutpie"
+_FEW: Final = 5
+"""Parameters of a sampler before 0.16.11."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,11 @@ def sample(model: Any, settings: SamplerSettings) -> list[tuple[Any, Any]]:
     nuts.num_tune, nuts.num_draws, nuts.num_chains = settings.tune, settings.draws, settings.chains
     nuts.target_accept = settings.target_accept
     nothing, memory = nutpie.ProgressType.none(), nutpie.PyStorage.arrow()
-    sampler = nutpie.PySampler.from_pymc(nuts, settings.cores, model, nothing, memory)
+    start = nutpie.PySampler.from_pymc
+    # Since 0.16.11 it may call somebody every so many milliseconds; nobody is to be called.
+    known = signature(start).parameters
+    calls = {"extra_callback": None, "extra_callback_rate": 500} if len(known) > _FEW else {}
+    sampler = start(nuts, settings.cores, model, nothing, store=memory, **calls)
     try:
         sampler.wait(None)
     except BaseException:
