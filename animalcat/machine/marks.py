@@ -8,10 +8,9 @@ from typing import Final
 
 MARK: Final = ".animalcat-made"
 """Name of the file by which such a folder is known."""
-_WORDS: Final = "animalcat has written here, so agents kept apart do not see these files.\n"
 
 
 def mark(folder: Path) -> None:
     """Mark a folder, where it can be written."""
-    with suppress(OSError), (folder / MARK).open("x", encoding="utf-8") as file:
-        file.write(_WORDS)
+    with suppress(OSError):
+        (folder / MARK).touch(0o600, exist_ok=False)

@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 from pydantic import TypeAdapter
 
+from animalcat.machine.marks import mark
 from animalcat.service.access.callers import Caller, Role
 from animalcat.service.access.private_files import (
     keep_owner,
@@ -355,6 +356,7 @@ class Tokens:
         Whoever changes some meanwhile waits; what is done is in the audit log already.
         """
         private_folder(self._folder)
+        mark(self._folder.parent)
         path = self._folder / "tokens.lock"
         with path.open("ab") as lock:
             keep_owner(path)
@@ -380,6 +382,7 @@ def kept_key(file: Path, danger: str, then: str) -> bytes:
     """
     if not file.exists():
         private_folder(file.parent)
+        mark(file.parent.parent)
         make_private(file, secrets.token_bytes(KEY_BYTES))
     key = file.read_bytes()
     if len(key) != KEY_BYTES or len(set(key)) == 1:

@@ -22,6 +22,8 @@ from animalcat.apart.view import MOST_BESIDE, MOST_WITHIN, View, beside
 from animalcat.cli.shared.agent_options import check_trusted
 from animalcat.machine.files import write_whole
 from animalcat.machine.marks import MARK
+from animalcat.service.access.callers import Role
+from animalcat.service.access.tokens import Tokens
 from tests.command_line import call
 
 from .conftest import MakeSession, Server
@@ -78,6 +80,7 @@ def test_where_we_have_written_beside_it_an_agent_sees_modules_and_folders(home:
 def test_what_we_write_marks_its_folder(home: Path, server: Server, client: Any) -> None:
     """A data directory, a backup, an exported battery, and a folder that made one."""
     assert (server.home / MARK).exists()
+    Tokens(home / "new").create(Role.VIEWER, subject="vera")  # before any server
     data.backup(server.home, home / "backup" / "x.tar")
     done = call(
         "battery", "export", "navigation", "-o", home / "exported", "--server", server.address
@@ -88,7 +91,7 @@ def test_what_we_write_marks_its_folder(home: Path, server: Server, client: Any)
     shutil.copy(arena, home / "own" / "level" / "a.yaml")
     client.import_battery(home / "own", "own")
     _, left = beside(home / "agent.py")
-    assert {"backup", "exported", "own"} < _names(left)
+    assert {"backup", "exported", "own", "new"} < _names(left)
 
 
 def test_what_is_too_much_to_look_through_is_to_be_named(home: Path) -> None:
