@@ -152,4 +152,4 @@ def test_bad_requests_are_answered_and_the_end_of_input_ends_it() -> None:
         process.stdin.close()
         assert process.wait(timeout=20) == 0
     assert "valid: compile, fit" in errors[0]
-    assert "features missing" in errors[1]
+    assert "features: it is missing" in errors[1]
