@@ -112,7 +112,7 @@ CHECKS: Final = (
     _slow("doors", DOORS, "doors", first=OTHERS),
     _slow(
         "benchmarks",
-        "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py tests/test_cli.py",
+        "tests/test_bench.py tests/test_docs.py tests/test_cli.py",
         "benchmarks README.md",
     ),
 )

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, redirect_stdout
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from animalcat.apart import AgentProcess, Bounds, Permission, give_up
 from animalcat.apart.process import GRACE_SECONDS
-from animalcat.cli.campaign_tables import agents_words, campaign_json, campaign_row, show_campaign
+from animalcat.cli.campaign_tables import agents_words, campaign_row, show_campaign
 from animalcat.cli.session.options import (
     Battery,
     Features,
@@ -31,7 +28,6 @@ from animalcat.cli.shared.agent_options import (
     AgentSees,
     check_apart,
     check_reference,
-    check_trusted,
     failed_words,
 )
 from animalcat.cli.shared.batteries import find_battery, say_coverage, say_layout
@@ -43,7 +39,6 @@ from animalcat.cli.shared.output import (
     UNREACHABLE,
     complain,
     fail,
-    print_json,
     print_rows,
     some,
     status,
@@ -70,10 +65,6 @@ from animalcat.machine.compiling import LAYOUTS, while_compiling
 from animalcat.values import Campaign, Session
 from animalcat.values.options import CampaignOptions
 
-if TYPE_CHECKING:
-    from animalcat.cli.shared.agent_hosts import Hosts, Running
-    from animalcat.cli.shared.campaign_file import CampaignFile
-
 app = typer.Typer(
     help="Measure several agents on one battery and compare them.", no_args_is_help=True
 )
@@ -86,15 +77,6 @@ _AGAIN: Final = "run the same command again"
 
 
 def run(
-    context: typer.Context,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="CAMPAIGN.yaml",
-            help="A file with agents, batteries and layouts, instead of the options for them.",
-            show_default=False,
-        ),
-    ] = None,
     agent: Annotated[
         list[str] | None,
         typer.Option(
@@ -135,7 +117,7 @@ def run(
         str | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="The Ray cluster, for --engine ray and for agents on Ray.",
+            help="The Ray cluster, for --engine ray.",
             show_default="a Ray of the server's own, on this machine",
             rich_help_panel=CLUSTER,
         ),
@@ -147,24 +129,13 @@ def run(
     All agents play the same random arenas first, and then what tells most about each. The same
     command again goes on with the same campaign.
     """
-    plan, chosen = None, read_options(CampaignOptions, options)
-    if file is not None:
-        from animalcat.cli.shared.campaign_file import check_options, read_campaign
-
-        check_options(_given(context), file)
-        plan = read_campaign(file)
-    if address and not (engine is EngineName.ray or (plan and plan.agents_run.where == "ray")):
-        fail(
-            "--address names a Ray cluster; it goes with --engine ray, or with a file whose agents "
-            "run on Ray (agents_run: {where: ray})"
-        )
+    chosen = read_options(CampaignOptions, options)
+    if address and engine is not EngineName.ray:
+        fail("--address names a Ray cluster; it goes with --engine ray")
     if engine is not None:
         _choose_engine(engine, address)
-    if plan is not None:
-        agent = list(plan.agents)
-        chosen = plan.options | chosen
-    elif not agent or not battery or budget is None:
-        fail("give --agent twice or more, --battery and --budget; or a file that says them")
+    if not agent or not battery or budget is None:
+        fail("give --agent twice or more, --battery and --budget")
     for reference in agent:
         check_reference(reference, shown(CampaignOptions, chosen))
         if is_privileged(reference):
@@ -175,15 +146,8 @@ def run(
     if chosen.get("camera") is None and (side := max(map(pictures_of, agent))):
         chosen["camera"] = side
     bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
-    if plan is not None and plan.agents_run.where == "ray":
-        check_trusted(agent, bounds)
-    else:
-        check_apart(agent, bounds, None if common().server else data_folder())
+    check_apart(agent, bounds, None if common().server else data_folder())
     chosen["backend"], builds = parse_backend(chosen.get("backend", ""))
-    if plan is not None:
-        _run_file(plan, chosen, builds, allow_plugin or (), address, bounds)
-        return
-    assert budget is not None, "checked above"
     with client_for(builds=builds, plugins=allow_plugin or ()) as client:
         arenas = find_battery(client, battery, features, where=place())
         say_layout(client, arenas, layout)
@@ -246,12 +210,6 @@ def _list(campaigns: Iterable[Campaign]) -> None:
     print_rows(rows, columns)
 
 
-def _given(context: typer.Context) -> list[str]:
-    """Names of the parameters that the command line gives."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
-
-
 def _choose_engine(engine: EngineName, address: str | None) -> None:
     """Have the private server of this command use an engine."""
     from animalcat.service.host.lock import running_server
@@ -265,73 +223,12 @@ def _choose_engine(engine: EngineName, address: str | None) -> None:
     os.environ["ANIMALCAT_RAY_ADDRESS"] = address or ""
 
 
-def _run_file(
-    plan: CampaignFile,
-    chosen: dict[str, Any],
-    builds: Sequence[Path],
-    plugins: Sequence[str],
-    address: str | None,
-    bounds: Bounds,
-) -> None:
-    """Run one campaign after another, and show all of them at the end."""
-    played: list[Campaign] = []
-    with client_for(builds=builds, plugins=plugins) as client:
-        with ExitStack() as stack:
-            cluster: Hosts | None = None
-            if plan.agents_run.where == "ray":
-                from animalcat.cli.shared.agent_hosts import hosts
-
-                stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what befalls nodes
-                needs = plan.agents_run.cpus, plan.agents_run.gpus
-                cluster = hosts("ray", address or "auto", *needs)
-                stack.callback(cluster.close)
-                cluster.check(client.address, len(plan.agents))
-            campaigns: list[tuple[Campaign, Bounds]] = []
-            # All before the first, so that errors come at once.
-            with status(while_compiling("making the campaigns", LAYOUTS)):
-                for battery in plan.batteries:
-                    arenas = find_battery(client, battery, where=place())
-                    for layout in plan.layouts:
-                        say_layout(client, arenas, layout)
-                        campaign = client.create_campaign(
-                            agents=plan.agents,
-                            battery=arenas,
-                            budget=plan.budget,
-                            layout=layout,
-                            **chosen,
-                        )
-                        say_coverage(client, campaign.sessions[0], variant=bool(layout))
-                        campaigns.append((campaign, replace(bounds, hide=arena_folders(battery))))
-            failed = False
-            for number, (campaign, bounds) in enumerate(campaigns, 1):
-                typer.echo(f"campaign {number} of {len(campaigns)}", err=True)
-                say_pages(f"/campaigns/{campaign.id}")
-                try:
-                    played.append(_play(client, campaign, bounds, cluster))
-                except typer.Exit as stopped:  # an agent has failed: the other campaigns go on
-                    if stopped.exit_code != FAILED:
-                        raise
-                    failed = True
-        if common().as_json:
-            print_json({"campaigns": [campaign_json(client, over) for over in played]})
-        else:
-            for campaign in played:
-                show_campaign(client, campaign)
-        fail_if_unplayable(
-            client, [session for campaign in played for session in campaign.sessions]
-        )
-        if failed:
-            raise typer.Exit(FAILED)
-
-
-def _play(
-    client: Client, campaign: Campaign, bounds: Bounds, cluster: Hosts | None = None
-) -> Campaign:
+def _play(client: Client, campaign: Campaign, bounds: Bounds) -> Campaign:
     """Run every agent whose session is not over in a process of its own, until all are."""
     name = campaign.id
     typer.echo(f"campaign {name}", err=True)
     check_campaign(campaign, same_agent=bounds.same_agent)
-    processes: dict[str, Running] = {}
+    processes: dict[str, AgentProcess] = {}
     for session in campaign.sessions:
         if session.over:
             continue
@@ -340,11 +237,7 @@ def _play(
             continue
         if session.paused:
             session = client.resume_session(session)
-        processes[session.name] = (
-            cluster.start(client, session, session.spec.agent, same_agent=bounds.same_agent)
-            if cluster is not None
-            else AgentProcess(client, session, session.spec.agent, bounds)
-        )
+        processes[session.name] = AgentProcess(client, session, session.spec.agent, bounds)
     for note in dict.fromkeys(process.note for process in processes.values() if process.note):
         typer.echo(f"note: {note}", err=True)
     try:
@@ -362,7 +255,7 @@ def _play(
             process.close()
 
 
-def _wait_for_end(client: Client, name: str, processes: Mapping[str, Running]) -> Campaign:
+def _wait_for_end(client: Client, name: str, processes: Mapping[str, AgentProcess]) -> Campaign:
     """The campaign once it is over; its progress is shown until then.
 
     An agent whose process ends before its session is over stops that session alone. The command
@@ -402,7 +295,7 @@ def _wait_for_end(client: Client, name: str, processes: Mapping[str, Running]) -
     return current
 
 
-def _lost(client: Client, session: Session, process: Running) -> str:
+def _lost(client: Client, session: Session, process: AgentProcess) -> str:
     """Hold the session of an agent whose process has ended, so that the others go on.
 
     Returns:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import animalcat
 
 Kind: TypeAlias = Literal[
-    "commands", "agents", "engines", "exports", "hosts", "logs", "looks", "pages", "sources"
+    "commands", "agents", "engines", "exports", "logs", "looks", "pages", "sources"
 ]
 """What a door may add:
 
@@ -23,7 +23,6 @@ Kind: TypeAlias = Literal[
 - `engines` that start simulators and fits, as functions of a server's settings, its data directory
   and the versions of its software that give `Workers` and `Fits`;
 - `exports` of recorded episodes by their form, as functions of `cli.episode.export.Asked`;
-- `hosts` on which the agents of campaigns run, as `cli.shared.agent_hosts.Hosts`;
 - `logs` by the ending of files that stand where a session may, as `cli.shared.logs.Logs`;
 - `looks` through what a door has stored, as functions of the data directory and the sessions of its
   store that give damage and notes (`service.upkeep.verifying`);

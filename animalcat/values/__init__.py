@@ -5,9 +5,8 @@ and put on the wire by one codec (`animalcat.wire.codec`). `sessions` has what d
 where it stands, `campaigns` several agents on one battery, `attempts` its episodes, `decisions`
 why instances were chosen, `recordings` what was recorded, `profiles` the verdict, `batteries`
 the arenas and layouts that there are, `owners` to whom things belong, and
-`operations` what takes long. `options` is the table of
-what may be chosen for a session or a campaign, which the command line, campaign files and Python
-read.
+`operations` what takes long. `options` is the table of what may be chosen for a session or a
+campaign, which the command line and Python read.
 
 Where a number or a time is None it is not set. Where a newer server says a word that this version
 does not have, clients find None.

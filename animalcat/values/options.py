@@ -1,7 +1,7 @@
 """What may be chosen for a session or a campaign: the table of options.
 
-The command line makes its options of it, campaign files their keys, and Python the arguments of
-`create_session` and `create_campaign`. A row says the type of an option, where it stands in the
+The command line makes its options of it, and Python the arguments of `create_session` and
+`create_campaign`. A row says the type of an option, where it stands in the
 specification, and a sentence of help. Its default and its range are those of the value there. What
 is not given is not sent, so that it has the server's default.
 """

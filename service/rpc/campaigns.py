@@ -39,8 +39,6 @@ from animalcat.wire.codec import WireError, decode, encode
 
 MAX_AGENTS: Final = 1000
 """Most agents of one campaign."""
-MAX_TAKE: Final = 1_000_000
-"""Greatest number by which campaigns that are otherwise the same are told apart."""
 
 
 class Campaigns(campaigns_pb2_grpc.CampaignsServicer):

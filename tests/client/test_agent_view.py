@@ -19,7 +19,6 @@ from animalcat.apart import process as agent_process
 from animalcat.apart.plan import Permission, Way, way
 from animalcat.apart.process import AgentProcess, ApartError, Bounds, run_agent
 from animalcat.apart.view import MOST_BESIDE, MOST_WITHIN, View, beside
-from animalcat.cli.shared.agent_options import check_trusted
 from animalcat.machine.files import write_whole
 from animalcat.machine.marks import MARK
 from animalcat.service.access.callers import Role
@@ -193,25 +192,6 @@ def test_where_agents_cannot_be_kept_apart_anothers_is_not_begun(
     process = AgentProcess(client, make_session(agent="builtin:forward"), "builtin:forward")
     process.close()
     assert "is ours, is not kept apart here" in process.note
-
-
-def test_on_ray_anothers_agent_is_not_begun_either(home: Path, tmp_path: Path) -> None:
-    file = tmp_path / "campaign.yaml"
-    file.write_text(
-        f"agents: [builtin:random, {home}/agent.py:A]\nbatteries: [navigation]\nlayouts: [aaio]\n"
-        "budget: 12\nagents_run: {where: ray}\n"
-    )
-    for words, told in {
-        (): "--agent-may all",
-        ("--agent-may", "all", "--agent-env", "X=1"): "leave --agent-sees and --agent-env out",
-    }.items():
-        given = ["run", str(file), "--data", str(tmp_path / "data"), *words]
-        done = call("campaign", *given)
-        assert done.exit_code == 2
-        assert "on Ray" in done.stderr
-        assert told in " ".join(done.stderr.split())
-    assert not (tmp_path / "data").exists()
-    check_trusted(["builtin:random"], Bounds())
 
 
 def test_what_is_named_is_checked_before_anything_begins(

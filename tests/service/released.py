@@ -31,7 +31,6 @@ from animalcat.arena_configs.batteries.sizing import full_counts
 from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.library import load_family_file
 from animalcat.arena_configs.loader import load_config
-from animalcat.cli.shared.campaign_file import read_campaign
 from animalcat.layouts.library import load_layout
 from animalcat.outcomes import read_outcomes
 from animalcat.plots import read_results
@@ -55,12 +54,6 @@ WRITTEN: Final = {
     "recipe.yaml": "three-cups.yaml",
 }
 """Files as people write them, and the examples of the documentation that they are."""
-CAMPAIGN: Final = """agents: [builtin:random, builtin:braitenberg]
-batteries: [navigation]
-layouts: [navigation]
-budget: 6
-common: 2
-"""
 
 
 def make(folder: Path) -> None:
@@ -69,7 +62,6 @@ def make(folder: Path) -> None:
     folder.mkdir(parents=True)
     for name, example in WRITTEN.items():
         shutil.copy(ROOT / "docs" / "examples" / example, folder / name)
-    (folder / "campaign.yaml").write_text(CAMPAIGN)
     (folder / "session.json").write_text(
         json_format.MessageToJson(codec.encode(RICH), preserving_proto_field_name=True) + "\n"
     )
@@ -121,7 +113,6 @@ def meaning(folder: Path) -> dict[str, Any]:
         json.dumps(
             {
                 "arena": plain(load_config(folder / "arena.yaml").config),
-                "campaign": plain(read_campaign(folder / "campaign.yaml")),
                 "family": [plain(one.arena) for one in drawn],
                 "layout": load_layout(folder / "layout.yaml").digest,
                 "outcomes": rows(read_outcomes(folder / "outcomes.csv")),

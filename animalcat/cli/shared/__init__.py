@@ -12,6 +12,5 @@ agent is what it was. `pictures` draws profiles, `profile_files` reads those of 
 `profile_references` those that are shipped, `logs` finds what reads logs, `comparing` puts agents
 side by side, `page` shows a page in the browser, `batteries` finds the battery that is meant, and
 `calibrations` calibrated layouts, and `plugin_problems` what plugins there are. `whose` has the
-options of lists that say whose things they show. `campaign_file` reads the file of a campaign, and
-`agent_hosts` finds the door that runs its agents elsewhere.
+options of lists that say whose things they show.
 """

@@ -10,10 +10,9 @@ from typing import Annotated, ParamSpec
 import typer
 
 from animalcat import apart
-from animalcat.apart import ApartError, Bounds, Permission
+from animalcat.apart import ApartError, Permission
 from animalcat.cli.shared.command_help import AGENT
 from animalcat.cli.shared.output import fail
-from animalcat.envs.agents.load import check_name
 from animalcat.text.terminals import harmless
 from animalcat.values import Episode, Session
 
@@ -68,25 +67,6 @@ def _said(check: Callable[_P, None]) -> Callable[_P, None]:
 
 check_reference = _said(apart.check_reference)
 check_apart = _said(apart.check_apart)
-
-
-def check_trusted(references: Iterable[str], bounds: Bounds) -> None:
-    """End the command before it begins where its agents are to run on Ray, and nobody trusts them.
-
-    Nothing keeps them apart there.
-
-    Args:
-        references: The agents.
-        bounds: Within what they are to play.
-    """
-    if bounds.sees or bounds.variables:
-        fail("agents on Ray have what is on their node; leave --agent-sees and --agent-env out")
-    foreign = [reference for reference in references if not check_name(reference).ours]
-    if foreign and bounds.may is not Permission.ALL:
-        fail(
-            f"agents on Ray are not kept apart from the evaluator, so {foreign[0]} could read and "
-            "change results. If you trust its code as your own, say --agent-may all"
-        )
 
 
 def failed_words(session: Session, episodes: Iterable[Episode]) -> str:

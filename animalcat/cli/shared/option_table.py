@@ -31,7 +31,7 @@ IN_PYTHON: Final = frozenset(
         *("max_seconds", "replace_voids", "sharpness", "stop", "target_width"),
     }
 )
-"""What is chosen in Python and in campaign files alone."""
+"""What is chosen in Python alone."""
 OFTEN: Final = frozenset(
     {
         *("backend", "camera", "certify", "max_episodes", "pairs", "policy", "seed", "target_sd"),
@@ -74,11 +74,6 @@ def with_options(
     call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
-
-
-def flag(option: Option) -> str:
-    """The name of an option on the command line."""
-    return option.row.flag or f"--{option.name.replace('_', '-')}"
 
 
 def read_options(kind: type, values: Mapping[str, Any], listed: str = "targets") -> dict[str, Any]:
