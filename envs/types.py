@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum, auto
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -284,19 +283,4 @@ class Environment(Protocol):
 
     def close(self) -> None:
         """Release what the backend holds; it may be called twice."""
-        ...
-
-
-@runtime_checkable
-class DemandPlayer(Protocol):
-    """A backend that also plays instances of which there is no arena, by their demands."""
-
-    def load_demands(self, instance: str, demands: Mapping[str, float], seed: int) -> Step:
-        """Start an episode, as `Environment.load` does in an arena.
-
-        Args:
-            instance: Name of the instance.
-            demands: Its meta-features by name, in the units of its battery.
-            seed: Seed of all randomness in the episode.
-        """
         ...

@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-from animalcat.arena_configs.demand_text import demands_in
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
@@ -28,9 +27,9 @@ from animalcat.arena_configs.sequence import merged
 from animalcat.envs.backends import plugin_versions
 from animalcat.envs.forks import rename, serve_forks
 from animalcat.envs.messages import HEADER, MessageKind, pack_steps, spec_from_json
-from animalcat.envs.places import unwatched, watch, watchable
+from animalcat.envs.places import watch, watchable
 from animalcat.envs.pulse import Pulse
-from animalcat.envs.types import DemandPlayer, Environment, ObservationSpec, Phase, Step
+from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
 GRACE_SECONDS: Final = 3.0
 """How long closing the environment may take when the parent is gone."""
@@ -161,7 +160,7 @@ def _answer(
         return (MessageKind.DONE, json.dumps(versions).encode()), []
     if kind is MessageKind.LOAD:
         request = json.loads(body)
-        steps = [begin(environment, request["arena"], request["seed"])]
+        steps = [_begin(environment, request["arena"], request["seed"])]
         watch(environment, [MarkedPlace(*place) for place in request["places"]])
     elif kind is MessageKind.STEP:
         for action in body:
@@ -173,18 +172,9 @@ def _answer(
     return (MessageKind.STEPS, pack_steps(steps)), steps
 
 
-def begin(environment: Environment, text: str, seed: int) -> Step:
-    """Begin an episode in an arena, or at the demands of an instance without one."""
-    told = demands_in(text)
-    if told is None:
-        return environment.load(merged(load_text(text, "worker").config), seed)
-    player = unwatched(environment)
-    if not isinstance(player, DemandPlayer):
-        raise ArenaError(
-            f"{told.instance} has demands and no arena, and this backend plays arenas alone; play "
-            "it by a backend that has `load_demands`"
-        )
-    return player.load_demands(told.instance, told.demands, seed)
+def _begin(environment: Environment, text: str, seed: int) -> Step:
+    """Begin an episode in an arena."""
+    return environment.load(merged(load_text(text, "worker").config), seed)
 
 
 def _error(error: Exception) -> bytes:

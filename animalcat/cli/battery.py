@@ -26,8 +26,6 @@ from animalcat.values import Battery, RecipeText
 app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)
 app.command()(calibrate)
 
-TABLES: Final = (".csv", ".parquet")
-"""Endings of files that `import` takes for tables of demands."""
 TOLD: Final = 20
 """Problems of arena files that an import prints at most."""
 
@@ -229,7 +227,7 @@ def import_(
         Path,
         typer.Argument(
             metavar="PATH",
-            help="A folder of arena files, one arena file, or a table of demands (.csv, .parquet).",
+            help="A folder of arena files, or one arena file.",
         ),
     ],
     name: Annotated[
@@ -281,29 +279,9 @@ def import_(
     The same content always gives the same battery. Arenas of the same suite, paradigm and task that
     have equal demands are kept together as a group of variants. Arenas that no play can pass are
     named; sessions set them aside.
-
-    A table of demands makes a battery without arenas: a row an instance, with a column `instance`,
-    any of `suite`, `paradigm`, `task` and `variant`, and one for each meta-feature. Nothing is
-    measured. Only the backend of a plug-in that takes demands plays it.
     """
     if is_yaml(layout):
         fail(f"--layout {layout}: a layout of your own is named when a session is created")
-    if path.suffix.lower() in TABLES and not path.is_dir():
-        if names or table:
-            fail(f"{path} is a table itself: --names and --table are for arena files")
-        with client_for() as client:
-            with operation_progress(f"importing {path}") as tell:
-                battery = client.import_demands(
-                    path,
-                    name or None,
-                    seed=seed,
-                    layout=layout,
-                    layout_variant=variant,
-                    replace=replace,
-                    on_progress=tell,
-                )
-            _show(battery)
-        return
     try:
         notes = battery_files(path).notes
     except AnimalcatError as error:

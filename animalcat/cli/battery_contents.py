@@ -58,8 +58,6 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
 
 def _write_instance(folder: Path, instance: Instance) -> Instance:
     """Write the arena of an instance, and give the instance back."""
-    if not instance.arena_yaml:  # its battery was made of a table of demands
-        return instance
     path = PurePosixPath(f"{instance.name}.yaml")
     if path.is_absolute() or ".." in path.parts:
         fail(f"instance {instance.name!r}: this name is no file inside {folder}")

@@ -127,8 +127,6 @@ _Answer = TypeVar("_Answer")
 _Value = TypeVar("_Value")
 
 _PASSED: Final = {types_pb2.OUTCOME_SUCCESS: True, types_pb2.OUTCOME_FAILURE: False}
-_PIECE: Final = 1 << 20
-"""Bytes of a table that are sent at a time."""
 _PAGE: Final = 500
 """Items of a list that are asked for at once."""
 _PAGE_OF_ARENAS: Final = 50
@@ -995,60 +993,6 @@ class AsyncClient:
                 )
 
         begun = await self._call(self._batteries.ImportBattery, frames())
-        return await self._made(begun.operation, on_progress)
-
-    async def import_demands(
-        self,
-        table: str | os.PathLike[str],
-        name: str | None = None,
-        *,
-        seed: int = 0,
-        layout: str = "",
-        layout_variant: str = "",
-        replace: bool = False,
-        on_progress: OnProgress | None = None,
-    ) -> Battery:
-        """Store a table of demands as a battery without arenas.
-
-        Nothing is measured. Such a battery is played by the backend of a plug-in that takes demands
-        (`load_demands`), and by no other. The table may have a million rows; it is sent in pieces.
-
-        Args:
-            table: Parquet, or CSV with a header: a column `instance`, any of `suite`, `paradigm`,
-                `task` and `variant`, and one for each meta-feature, with its unit in brackets if
-                it has one.
-            name: Name of the battery; by default made from the path.
-            seed: Seed from which those of the instances follow.
-            layout: As of `import_battery`.
-            layout_variant: As of `import_battery`.
-            replace: As of `import_battery`.
-            on_progress: Called with the operation whenever it has progressed.
-
-        Raises:
-            AnimalcatError: The table cannot be read or used, or the name is taken.
-        """
-        header = sessions_pb2.BatteryHeader(
-            name=name or battery_id(Path(table)),
-            seed=seed,
-            layout=layout,
-            layout_variant=layout_variant,
-            replace=replace,
-            demands_only=True,
-        )
-        try:
-            file = Path(table).open("rb")  # noqa: SIM115 - closed below
-        except OSError as error:
-            raise AnimalcatError(f"{table}: {error.strerror or 'cannot be read'}") from error
-        mark(Path(table).parent)
-
-        async def frames() -> AsyncGenerator[sessions_pb2.ImportBatteryRequest]:
-            yield sessions_pb2.ImportBatteryRequest(header=header)
-            while piece := await asyncio.to_thread(file.read, _PIECE):
-                own = sessions_pb2.FeatureTable(content=piece)
-                yield sessions_pb2.ImportBatteryRequest(table=own)
-
-        with file:
-            begun = await self._call(self._batteries.ImportBattery, frames())
         return await self._made(begun.operation, on_progress)
 
     async def build_battery(

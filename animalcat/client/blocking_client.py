@@ -259,7 +259,6 @@ class Client:
     common_outcomes = _blocking(AsyncClient.common_outcomes)
     delete_campaign = _blocking(AsyncClient.delete_campaign)
     import_battery = _blocking(AsyncClient.import_battery)
-    import_demands = _blocking(AsyncClient.import_demands)
     build_battery = _blocking(AsyncClient.build_battery)
     shipped_batteries = _blocking(AsyncClient.shipped_batteries)
     get_battery = _blocking(AsyncClient.get_battery)

@@ -317,7 +317,7 @@ class ImportBatteryRequest(_message.Message):
 
     @_builtins.property
     def table(self) -> Global___FeatureTable:
-        """Meta-features of the caller's own, or demands; one table at most."""
+        """Meta-features of the caller's own; one table at most."""
 
     def __init__(
         self,
@@ -349,7 +349,6 @@ class BatteryHeader(_message.Message):
     REPLACE_FIELD_NUMBER: _builtins.int
     LAYOUT_FIELD_NUMBER: _builtins.int
     LAYOUT_VARIANT_FIELD_NUMBER: _builtins.int
-    DEMANDS_ONLY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name, 1 to 100 of letters, digits, '.', '_' and '-'."""
     seed: _builtins.int
@@ -371,10 +370,6 @@ class BatteryHeader(_message.Message):
     """
     layout_variant: _builtins.str
     """Variant of that layout; the usual one where empty."""
-    demands_only: _builtins.bool
-    """True: the instances are rows of a table of demands, and have no arenas. Nothing is measured, and
-    only a backend that takes demands plays them. What follows is the table alone, in pieces.
-    """
     def __init__(
         self,
         *,
@@ -385,11 +380,10 @@ class BatteryHeader(_message.Message):
         replace: _builtins.bool = ...,
         layout: _builtins.str = ...,
         layout_variant: _builtins.str = ...,
-        demands_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["demands_only", b"demands_only", "layout", b"layout", "layout_variant", b"layout_variant", "name", b"name", "names", b"names", "replace", b"replace", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "layout_variant", b"layout_variant", "name", b"name", "names", b"names", "replace", b"replace", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -431,8 +425,7 @@ class FeatureTable(_message.Message):
     content: _builtins.bytes
     """CSV, UTF-8, with a header: a column "instance"; any of "suite", "paradigm", "task" and "variant",
     which go before what names say; and one for each feature, its unit in brackets where it has one,
-    such as "noise [dB]". An empty cell: the feature does not apply, or nothing is said. With
-    "demands_only" it is a piece of at most 1 MiB of such a table, or of one in Parquet.
+    such as "noise [dB]". An empty cell: the feature does not apply, or nothing is said.
     """
     def __init__(
         self,

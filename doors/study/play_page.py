@@ -156,6 +156,6 @@ async def _arena(site: Site, request: Request | WebSocket, battery: str, instanc
     assert site.served is not None, "it is a server's"
     arenas = await site.served.engines.battery(found.digest)
     at = arenas.index.get(instance)
-    if at is None or not arenas.has_arenas:
+    if at is None:
         raise not_found(f"battery {battery} has no arena named {instance[:100]!r}")
     return await asyncio.to_thread(arenas.arena_yaml, arenas.instances[at])

@@ -64,7 +64,6 @@ class Vocabulary(NamedTuple):
 
 
 ARENAS: Final = Vocabulary("arenas", "episodes", "the apparatus")
-ITEMS: Final = Vocabulary("items", "attempts", "the task")
 SAMPLES: Final = Vocabulary("samples", "samples", "the task")
 
 

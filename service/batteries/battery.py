@@ -176,7 +176,7 @@ class Battery:
     def identities(self) -> Mapping[str, tuple[str, str]]:
         """What instances share that are one arena under different names; lost arenas have none."""
         identities: dict[str, tuple[str, str]] = {}
-        for instance in self.instances if self.has_arenas else ():
+        for instance in self.instances:
             with suppress(OSError, UnicodeDecodeError):
                 identities[instance.name] = arena_identity(self.arena_yaml(instance), instance)
         return identities
@@ -192,19 +192,12 @@ class Battery:
         }
         return {name: first for name, first in named.items() if name != first}
 
-    @property
-    def has_arenas(self) -> bool:
-        """Whether its instances are arenas; else they are demands, which some backends play."""
-        return not self.instances or bool(self.instances[0].arena)
-
     def arena_yaml(self, instance: Instance) -> str:
         """Return the fixed arena of an instance, as YAML in the current grammar.
 
         Raises:
-            OSError: It has none, or that is lost.
+            OSError: It is lost.
         """
-        if not instance.arena:
-            raise FileNotFoundError(f"instance {instance.name} has demands and no arena")
         return (self.folder / instance.arena).read_text("utf-8")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from animalcat.service.batteries.battery import ArenaFile
 
@@ -55,21 +55,6 @@ class Spool:
         content = file.text.encode(errors=_ODD)
         self._places.append(_Place(file.path, self._file.seek(0, 2), len(content)))
         self._file.write(content)
-
-    def pile(self, piece: bytes) -> None:
-        """Add a piece of the only file, which `piled` then names.
-
-        Raises:
-            OSError: The disk is full.
-        """
-        self._file.seek(0, 2)
-        self._file.write(piece)
-
-    @property
-    def piled(self) -> IO[bytes]:
-        """The file that pieces were added to."""
-        self._file.flush()
-        return self._file
 
     def __iter__(self) -> Iterator[ArenaFile]:
         for place in sorted(self._places):

@@ -96,9 +96,7 @@ def write_battery(
 
 
 def _write_arena(folder: Path, fixed: Fixed) -> bytes:
-    """Write the arena of an instance, and return its digest; that of none is empty."""
-    if not fixed.instance.arena:
-        return b""
+    """Write the arena of an instance, and return its digest."""
     path, content = folder / fixed.instance.arena, fixed.text.encode()
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
@@ -118,9 +116,7 @@ def digest_on_disk(folder: Path) -> str:
     try:
         head, rows = read_head(folder / TABLE), InstanceColumns(folder / TABLE)
         files = (rows.row(k)["arena"] for k in range(len(rows)))
-        arenas = [
-            hashlib.sha256((folder / file).read_bytes()).digest() if file else b"" for file in files
-        ]
+        arenas = [hashlib.sha256((folder / file).read_bytes()).digest() for file in files]
         return _digest(head, rows, arenas)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{TABLE} is no table of a battery: {error!r}") from error

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from animalcat.arena_configs.batteries.language import Recipe
 from animalcat.arena_configs.batteries.library import (
@@ -32,7 +32,6 @@ from animalcat.service.batteries.battery import (
     import_files,
     silent,
 )
-from animalcat.service.batteries.demand_table import import_demands
 from animalcat.service.batteries.naming import parse_pattern
 from animalcat.service.batteries.readings import ship
 from animalcat.service.batteries.recipes import build_recipe, recipe_readings
@@ -258,41 +257,6 @@ class BatteryLibrary:
                 )
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explain(error)) from error
-            except ValueError as error:
-                raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
-            return await self._keep(battery, imported, replace)
-
-    async def import_demands(
-        self,
-        battery: str,
-        seed: int,
-        table: IO[bytes],
-        tick: Tick = silent,
-        *,
-        layout: NamedLayout | None = None,
-        replace: bool = False,
-    ) -> BatteryRecord:
-        """Make a battery of a table of demands; see `demand_table`.
-
-        Args:
-            battery: Id for the battery.
-            seed: Seed from which those of the instances follow.
-            table: The table, an open file.
-            tick: Told of progress; an exception that it raises ends the import.
-            layout: The layout that the battery is to name; None for none.
-            replace: Whether the name is to stand for this if it stands for other content.
-
-        Raises:
-            ServiceError: The table cannot be used, and the message says where; or the name is
-                taken.
-        """
-        check_name(battery)
-        tick(0, 0, WAITING)
-        async with self._building:
-            try:
-                imported = await asyncio.to_thread(
-                    import_demands, table, seed, self._folder, tick, layout=layout
-                )
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
             return await self._keep(battery, imported, replace)

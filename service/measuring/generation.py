@@ -15,7 +15,6 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from animalcat.arena_configs.demand_text import demand_text
 from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.grid import are_parameters, demand_grid
 from animalcat.arena_configs.families.language import Paradigm
@@ -261,13 +260,7 @@ def played_instance(battery: Battery, decision: Decision) -> Instance:
 
 
 def played_arena(battery: Battery, decision: Decision) -> str:
-    """Return the fixed arena of a decision's instance, as YAML in the current grammar.
-
-    Of an instance without an arena it is the text of its demands (`arena_configs.demand_text`).
-    """
+    """Return the fixed arena of a decision's instance, as YAML in the current grammar."""
     if decision.made is not None:
         return decision.made.arena_yaml
-    instance = played_instance(battery, decision)
-    if not instance.arena:
-        return demand_text(instance.name, instance.features)
-    return battery.arena_yaml(instance)
+    return battery.arena_yaml(played_instance(battery, decision))

@@ -11,7 +11,6 @@ from typing import Any, Final, ParamSpec, TypedDict, TypeVar, cast
 import numpy as np
 
 from animalcat.arena_configs.instance import Instance
-from animalcat.envs.backends import is_plugin
 from animalcat.envs.places import can_watch
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.battery_rate import Wager
@@ -506,32 +505,6 @@ def _check_order(spec: SessionSpec, layout: Layout) -> None:
             Code.INVALID_REQUEST,
             f"layout {layout.name}: it counts the arenas that the agent has played before, and "
             f"{spec.slots} copies that play at once have no common order; use 1 slot",
-        )
-
-
-def check_arenas(spec: SessionSpec, battery: Battery) -> None:
-    """Refuse to play demands where only arenas can be played.
-
-    Args:
-        spec: The session.
-        battery: Its battery as it is stored; clients are not told of arenas.
-
-    Raises:
-        ServiceError: It has demands alone, and the backend plays arenas, or twins are asked for.
-    """
-    if battery.has_arenas:
-        return
-    said = f"battery {spec.battery} was made of a table of demands and has no arenas"
-    if not is_plugin(spec.backend):
-        raise ServiceError(
-            Code.INVALID_REQUEST,
-            f"{said}, and the backend {spec.backend} plays arenas alone; name a backend of a "
-            "plug-in that has `load_demands`, or import the arenas",
-        )
-    if spec.fresh:
-        raise ServiceError(
-            Code.INVALID_REQUEST,
-            f"fresh: {said}, so that no other arenas can be made that ask for the same",
         )
 
 

@@ -25,7 +25,6 @@ from animalcat.layouts.explaining.controls import ControlComparison
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import Verdict
 from animalcat.layouts.explaining.wider import with_wider
-from animalcat.layouts.explaining.wording import ARENAS, ITEMS
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
@@ -139,7 +138,6 @@ def exported_profile(
         draws,
         irrelevant(measurement.learner),
         controls,
-        ARENAS if measurement.battery.has_arenas else ITEMS,
     )
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
@@ -183,7 +181,6 @@ def live_profile(
         profile,
         irrelevant=irrelevant(measurement.learner),
         controls=controls,
-        words=ARENAS if measurement.battery.has_arenas else ITEMS,
     )
     return _report_of(measurement, profile, judgement, controls)
 

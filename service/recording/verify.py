@@ -11,9 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.arena_configs import looks as camera_looks
-from animalcat.arena_configs.demand_text import demands_in
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.backends import make_environment
@@ -264,13 +263,8 @@ def load_arena(header: results_pb2.EpisodeHeader) -> Arena:
     """Return the arena of an episode, merged with those that follow it in the same episode.
 
     Raises:
-        ArenaError: It cannot be built, or the episode was played without one.
+        ArenaError: It cannot be built.
     """
-    if demands_in(header.arena_yaml) is not None:
-        raise ArenaError(
-            f"{header.name} was played by its demands and has no arena, so that it can be neither "
-            "played again nor drawn"
-        )
     return merged(load_text(header.arena_yaml, header.name).config)
 
 

@@ -97,28 +97,14 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         check_names(first.header.names)
         layout = _layout(first.header)
         files = await asyncio.to_thread(Spool, self._settings.home)
-        table = ""
         try:
-            if first.header.demands_only:
-                await self._receive_demands(context, files, asked)
-            else:
-                table = await self._receive(context, files, asked)
+            table = await self._receive(context, files, asked)
         except BaseException:
             files.close()
             raise
 
         async def work(tick: Tick) -> str:
             try:
-                if first.header.demands_only:
-                    await self._library.import_demands(
-                        battery,
-                        first.header.seed,
-                        files.piled,
-                        tick,
-                        layout=layout,
-                        replace=first.header.replace,
-                    )
-                    return names.battery_name(battery)
                 await self._library.import_files(
                     battery,
                     first.header.seed,
@@ -170,27 +156,6 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
                     Code.TOO_LARGE, f"more than {self._settings.max_battery_bytes} bytes"
                 )
         return table
-
-    async def _receive_demands(self, context: Any, files: Spool, asked: _Digest) -> None:
-        """Keep the pieces of a table of demands.
-
-        Raises:
-            ServiceError: A frame is no piece of a table, or they are too large.
-        """
-        size = 0
-        while (frame := await context.read()) is not grpc.aio.EOF:
-            if frame.WhichOneof("frame") != "table":
-                raise ServiceError(Code.BAD_FRAME, "only a table may follow: there are no arenas")
-            content: bytes = frame.table.content
-            asked.update(content)
-            size += len(content)
-            if size > self._settings.max_battery_bytes:
-                raise ServiceError(
-                    Code.TOO_LARGE, f"more than {self._settings.max_battery_bytes} bytes"
-                )
-            await asyncio.to_thread(files.pile, content)
-        if not size:
-            raise ServiceError(Code.INVALID_REQUEST, "the table is empty")
 
     async def BuildBattery(  # noqa: N802
         self, request: sessions_pb2.BuildBatteryRequest, context: Any

@@ -28,7 +28,7 @@ from animalcat.service.library.layouts import (
 )
 from animalcat.service.library.plugins import plugins_of
 from animalcat.service.measuring.against import compared, facing
-from animalcat.service.measuring.measurement import Measurement, check_arenas
+from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.rpc.asked import asked_spec, checked_id, state_of
 from animalcat.service.rpc.paging import paged, stored
 from animalcat.service.rpc.requests import Requests
@@ -353,7 +353,6 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         spec = replace(spec, plugins=used)
         if secret is not None:
             spec = replace(spec, secret=secret(spec))
-        check_arenas(spec, battery)
         measurement = await asyncio.to_thread(Measurement, spec, battery, layout)
         kept = replace(record_of(layout, definition), owner=owner_of_new() if definition else "")
         await asyncio.to_thread(self._engines.parts.store.put_layout, kept)

@@ -116,5 +116,5 @@ def _sheet(name: str, digest: str, folder: str) -> str:
     battery = load(digest, Path(folder))
     layout = layout_on(battery, "") if battery.layout is not None else None
     report = battery_report(name, battery, layout, MAPS)
-    arenas = {one.name: battery.arena_yaml(one) for one in battery.instances if battery.has_arenas}
+    arenas = {one.name: battery.arena_yaml(one) for one in battery.instances}
     return html_page(report, arenas)
