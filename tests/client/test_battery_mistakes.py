@@ -234,12 +234,12 @@ def test_an_edited_folder_takes_its_name_only_where_it_is_named(
 
 def test_a_local_folder_does_not_take_a_shipped_name(run: Run, tmp_path: Path) -> None:
     (tmp_path / "pair").rename(tmp_path / "navigation")
-    refused = run("check", "navigation")
+    refused = run("show", "--check", "navigation")
     assert refused.exit_code == 2
     assert "./navigation for the folder, or batteries/navigation" in " ".join(
         refused.output.split()
     )
-    taken = run("check", "./navigation")
+    taken = run("show", "--check", "./navigation")
     assert "battery navigation-files: 2 instances" in taken.output
     assert taken.exit_code == 0
     assert "12 instances" in run("show", "--check", "batteries/navigation").output
@@ -316,7 +316,7 @@ def test_every_command_finds_the_same_in_a_folder(
     }
     outputs = {
         "import": run("import", "kinds", "--name", "of-kinds"),
-        "folder": run("check", "./kinds"),
+        "folder": run("show", "--check", "./kinds"),
         "stored": run("show", "--check", "batteries/of-kinds"),
         "session": call(
             "session",
@@ -354,7 +354,7 @@ def test_every_command_finds_the_same_in_a_folder(
         (row,) = json.loads(alone.stdout)
         codes = {problem["code"] for problem in row["problems"]}
         assert codes == {code for one, code in found if one == name} - {"same-arena"}
-        told = run("check", f"kinds/{name}.yaml")
+        told = run("show", "--check", f"kinds/{name}.yaml")
         assert told.exit_code == alone.exit_code
         assert all(
             f"[{code}]" in told.output for code in codes if code not in (*OF_MARKS, "no-time-limit")
