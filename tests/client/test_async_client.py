@@ -98,19 +98,6 @@ async def test_two_agents_play_at_once_on_one_connection(
     assert [summary.state for summary in both] == ["finished", "finished"]
 
 
-async def test_errors_are_sentences(server: Server) -> None:
-    with pytest.raises(animalcat.AnimalcatError, match="not HOST:PORT"):
-        animalcat.aconnect("localhost")
-    with pytest.raises(animalcat.AnimalcatError, match="animalcat serve") as caught:
-        await animalcat.aconnect("localhost:1")
-    assert caught.value.code == "UNAVAILABLE"
-    async with animalcat.aconnect(server.address) as client:
-        for call in (client.get_session("nobody"), anext(client.watch_session("nobody"))):
-            with pytest.raises(animalcat.AnimalcatError, match="nobody") as caught:
-                await call
-            assert caught.value.code == "UNKNOWN_SESSION"
-
-
 async def test_whoever_stops_watching_ends_the_call(
     server: Server, make_session: MakeSession
 ) -> None:
@@ -124,28 +111,6 @@ async def test_whoever_stops_watching_ends_the_call(
             with pytest.raises(asyncio.CancelledError):
                 await waiting
         assert (await client.cancel_session(session)).state == "cancelled"
-
-
-def test_leaving_an_iterator_of_the_blocking_client_ends_the_call(
-    client: animalcat.Client, make_session: MakeSession
-) -> None:
-    for _ in client.sessions():
-        break
-    session = make_session()
-    client.cancel_session(session)
-    for event in client.watch_session(session, from_start=True):
-        assert event.session.over
-        break
-    assert client.get_session(session).over
-
-
-def test_a_closed_client_opens_again_when_it_is_used(server: Server) -> None:
-    client = animalcat.connect(server.address)
-    before = client.list_sessions()
-    client.close()
-    client.close()
-    with client:
-        assert client.list_sessions() == before
 
 
 async def cell(source: str, names: dict[str, Any]) -> None:

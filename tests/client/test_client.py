@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import grpc
 import pytest
 
 import animalcat
-from animalcat.client import Client, EvaluationSummary, PlayedEpisode
+from animalcat.client import Client, PlayedEpisode
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
 from animalcat.envs.types import Observation
 from animalcat.service.recording.reader import read_episode
@@ -126,14 +125,6 @@ def test_an_agent_knows_what_it_may_know_and_others_watch(
     assert events[-1].session.state == "finished"
 
 
-def test_several_actions_take_fewer_questions(client: Client, make_session: MakeSession) -> None:
-    one, many = Scripted(1), Scripted(animalcat.Actions([1] * 100))
-    first = client.evaluate(one, make_session(max_episodes=1, agent="one by one"))
-    second = client.evaluate(many, make_session(max_episodes=1, agent="many at once"))
-    assert first.episodes[0].steps == one.asked
-    assert second.episodes[0].steps > 99 * (many.asked - 1)
-
-
 def test_a_session_that_waits_need_not_be_named(
     server: Server, client: Client, make_session: MakeSession
 ) -> None:
@@ -149,14 +140,6 @@ def test_a_session_that_waits_need_not_be_named(
             client.cancel_session(waiting)
     session = make_session(max_episodes=1)
     assert client.evaluate(Scripted(animalcat.Actions([1] * 100))).session == session.name
-
-
-def test_an_answer_that_is_no_action_ends_the_agent(
-    client: Client, make_session: MakeSession
-) -> None:
-    with pytest.raises(animalcat.AnimalcatError, match=r"action \[3, 12\] is refused") as caught:
-        client.evaluate(Scripted([3, 12]), make_session())
-    assert caught.value.code == "ACTION_OUT_OF_RANGE"
 
 
 def test_what_an_agent_raises_comes_through_and_another_process_may_go_on(
@@ -208,42 +191,6 @@ def test_the_server_refuses_in_a_sentence(client: Client, make_session: MakeSess
         make_session(battery="unheard-of")
     with pytest.raises(animalcat.AnimalcatError, match="aaio"):
         make_session(layout="unheard-of")
-
-
-def test_a_request_id_gives_the_same_session_again(make_session: MakeSession) -> None:
-    first = make_session(request_id="r1")
-    assert make_session(request_id="r1").name == first.name
-    assert make_session(request_id="r2").name != first.name
-
-
-def test_batteries_come_from_files(client: Client, tmp_path: Path) -> None:
-    arena = "!ArenaConfig\narenas:\n  0: !Arena\n    timeLimit: 250\n    items:\n"
-    goal = "    - !Item\n      name: GoodGoal\n      positions: [!Vector3 {x: 20, y: 0, z: %d}]\n"
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "near.yaml").write_text(arena + goal % 10)
-    (tmp_path / "sub" / "far.yml").write_text(arena + goal % 30)
-    (tmp_path / "notes.txt").write_text("not an arena")
-    battery = client.import_battery(tmp_path, "from-files")
-    assert battery.instances == 2
-    assert client.import_battery(tmp_path, "from-files").digest == battery.digest
-    assert battery.name in [b.name for b in client.list_batteries()]
-    with pytest.raises(animalcat.AnimalcatError, match="no such file or folder"):
-        client.import_battery(tmp_path / "nowhere")
-
-
-def test_it_works_inside_a_running_event_loop(
-    server: Server, client: Client, make_session: MakeSession
-) -> None:
-    session = make_session(max_episodes=1)
-
-    async def notebook() -> EvaluationSummary:
-        with animalcat.connect(server.address) as inner:
-            return inner.evaluate(Scripted(animalcat.Actions([1] * 100)), session)
-
-    assert asyncio.run(notebook()).counted == 1
-    # asyncio.run leaves its thread without a current loop, which must not matter either.
-    assert list(client.watch_session(session))
-    assert list(client.stream_episode(session, 0))
 
 
 def test_a_server_that_dies_is_said_to_be_lost(tmp_path: Path) -> None:

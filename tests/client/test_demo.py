@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from animalcat.cli.demo import DEMOS, FORGETS, WALKS, Demonstration, Shown, observed_by
+from animalcat.cli.demo import DEMOS, Demonstration, Shown
 from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.layouts.library import load_layout
 from tests.printed import DEMO, README, agrees, printed_by_demo
@@ -29,11 +29,6 @@ def test_what_is_planted_is_what_the_agent_is_called(demo: Demonstration) -> Non
     assert demo.typical
 
 
-def test_only_who_is_told_where_things_are_says_so() -> None:
-    assert [observed_by(demo.agent).privileged for demo in (WALKS, FORGETS)] == [False, True]
-    assert "told where things are" in FORGETS.about
-
-
 def shown(outcome: str, before: float, now: float, happened: str = "") -> Shown:
     episode: Any = SimpleNamespace(outcome=outcome, decision=SimpleNamespace(predicted=before))
     told = ["It failed.", "It asks for 20 m.", "More is unknown."]
@@ -47,13 +42,6 @@ def test_what_told_most_is_expected_now_and_was_not_before() -> None:
     )  # fmt: skip
     assert max((surprise, lesson, known), key=lambda one: one.taught) is lesson
     assert shown("success", 0.5, 0.9).taught == pytest.approx(1.8)
-
-
-def test_a_failure_is_told_in_few_words() -> None:
-    words = shown("failure", 0.44, 0.11, "Its time was up after 15 s.").words
-    assert words.startswith("Its time was up after 15 s. The layout expected it to pass with 44 %")
-    assert words.endswith("with 11 %. It asks for 20 m.")
-    assert shown("failure", 0.5, 0.2).words.startswith("The layout expected")
 
 
 @pytest.mark.slow

@@ -185,15 +185,6 @@ def test_a_note_that_is_refused_is_warned_of_and_the_episode_goes_on() -> None:
     assert [played.steps for played in summary.episodes] == [2]
 
 
-def test_a_service_that_closes_early_is_an_error() -> None:
-    with (
-        service(lambda _: iter([start(0, 0)])) as address,
-        animalcat.connect(address) as client,
-        pytest.raises(animalcat.AnimalcatError, match=r"closed the stream|lost the server"),
-    ):
-        client.evaluate(Remembering(), "s")
-
-
 def test_a_session_that_ends_at_hello_is_over() -> None:
     with service(lambda _: iter([FINISHED]), welcome=False) as address:
         with (
@@ -204,17 +195,6 @@ def test_a_session_that_ends_at_hello_is_over() -> None:
         with pytest.raises(animalcat.AnimalcatError) as caught:
             animalcat.RemoteEnv(address, "s")
         assert caught.value.code == "SESSION_OVER"
-
-
-def test_an_error_frame_is_an_error() -> None:
-    error = types_pb2.Error(code="ACTION_STALE", message="too old")
-    with (
-        service(lambda _: iter([Response(error=error)])) as address,
-        animalcat.connect(address) as client,
-        pytest.raises(animalcat.AnimalcatError, match="too old") as caught,
-    ):
-        client.evaluate(Remembering(), "s")
-    assert caught.value.code == "ACTION_STALE"
 
 
 def test_why_the_service_closed_is_heard_by_an_agent_that_answers_too_late() -> None:
@@ -239,20 +219,6 @@ def test_why_the_service_closed_is_heard_by_an_agent_that_answers_too_late() -> 
     ):
         client.evaluate(Slow(), "s")
     assert caught.value.code == "ACTION_TIMEOUT"
-
-
-def test_an_observation_of_another_size_is_an_error() -> None:
-    def script(_: Any) -> Iterator[Any]:
-        wrong = start(0, 0)
-        wrong.episode_start.observation.rays = bytes(8)
-        yield wrong
-
-    with (
-        service(script) as address,
-        animalcat.connect(address) as client,
-        pytest.raises(ValueError, match=r"observation\.rays has 8 bytes where 0 are due"),
-    ):
-        client.evaluate(Remembering(), "s")
 
 
 def test_a_fault_shows_a_gymnasium_agent_what_it_saw_last() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -63,34 +62,6 @@ def test_an_episode_is_played_to_its_end(server: Server, make_session: MakeSessi
     env.close()
 
 
-def test_leaving_between_episodes_voids_the_next_once_and_then_fails_it(
-    server: Server, client: animalcat.Client, make_session: MakeSession
-) -> None:
-    session = make_session(max_episodes=4)
-
-    def play_one(env: animalcat.RemoteEnv) -> None:
-        env.reset()
-        ended = False
-        while not ended:
-            _, _, terminated, truncated, _ = env.step(np.array([0, 1]))
-            ended = terminated or truncated
-
-    for plays in (True, True, False):
-        env = animalcat.RemoteEnv(server.address, session)
-        if plays:
-            play_one(env)
-        assert not env.session_over, "the next episode has been chosen"
-        env.close()
-    episodes = client.episodes(session)
-    assert [(e.number, e.attempt) for e in episodes] == [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1)]
-    _, left, again, second, failed = episodes
-    assert (left.instance, second.instance) == (again.instance, failed.instance)
-    assert [e.outcome for e in (left, second, failed)] == ["void", "void", "failure"]
-    assert again.cause == ""
-    assert [e.seen for e in episodes] == [False, False, True, False, True]
-    assert left.cause == "the agent withdrew from an arena that it had been shown"
-
-
 def test_spaces_are_those_of_the_local_environment(
     server: Server, make_session: MakeSession
 ) -> None:
@@ -113,18 +84,3 @@ def test_spaces_are_those_of_the_local_environment(
     env.close()
     with pytest.raises(ValueError, match="choose from camera, rays, health"):
         animalcat.RemoteEnv(server.address, session, sensors=["lidar"])
-
-
-def test_gymnasiums_wrappers_work(server: Server, make_session: MakeSession) -> None:
-    session = make_session(max_episodes=1)
-    env = gymnasium.wrappers.RecordEpisodeStatistics(
-        gymnasium.wrappers.FlattenObservation(animalcat.RemoteEnv(server.address, session))
-    )
-    observation, _ = env.reset()
-    assert observation.shape == (70 + 7,)
-    ended = False
-    while not ended:
-        _, _, terminated, truncated, info = env.step(np.array([0, 2]))
-        ended = terminated or truncated
-    assert info["episode"]["l"] > 100
-    env.close()

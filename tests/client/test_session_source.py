@@ -9,15 +9,11 @@ from typing import Any
 
 import pytest
 
-from animalcat.arena_configs.model import ArenaConfig
 from animalcat.client.session_source import SERVER, SESSION, source_maker
 from animalcat.envs.mlagents.source import EpisodeSource, SourceFailedError, SourceOver
 from animalcat.envs.types import ObservationSpec, Phase
-from animalcat.v1 import types_pb2
 
-from .test_evaluation import FINISHED, MOST, SPEC, Response, Script, ask, end, service, start
-
-BROKEN = Response(error=types_pb2.Error(code="SHUTTING_DOWN", message="the server is stopping"))
+from .test_evaluation import FINISHED, MOST, SPEC, Script, ask, end, service, start
 
 
 @contextmanager
@@ -101,21 +97,6 @@ def test_an_episode_that_is_left_goes_on_without_actions(caplog: pytest.LogCaptu
     assert "episode 0 was left at decision 1" in caplog.text
 
 
-def test_a_client_that_closes_between_episodes_withdraws_from_the_next() -> None:
-    told: list[str | None] = []
-
-    def script(requests: Any) -> Iterator[Any]:
-        yield start(0, 0)
-        next(requests)
-        yield end(0, 0, 1)
-        yield start(0, 1)
-        told.append(next(requests).WhichOneof("frame"))
-
-    with source(script) as played:
-        assert played.step(0).step.phase is Phase.LAST
-    assert told == ["withdraw"]
-
-
 def test_without_a_time_limit_an_episode_cannot_be_left() -> None:
     def script(requests: Any) -> Iterator[Any]:
         endless = start(0, 0)
@@ -128,31 +109,3 @@ def test_without_a_time_limit_an_episode_cannot_be_left() -> None:
         played.step(3)
         with pytest.raises(SourceFailedError, match="has no time limit"):
             played.reset()
-
-
-def test_a_server_that_stops_is_no_end_of_the_session() -> None:
-    def script(requests: Any) -> Iterator[Any]:
-        yield start(0, 0)
-        next(requests)
-        yield BROKEN
-
-    with source(script) as played:
-        with pytest.raises(SourceFailedError, match="the server is stopping") as failed:
-            played.step(0)
-        assert failed.value.unreachable
-
-
-def test_the_clients_arenas_are_left_aside_and_it_is_said_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def script(_: Any) -> Iterator[Any]:
-        yield start(0, 0)
-
-    with source(script) as played, caplog.at_level(logging.INFO):
-        played.use(ArenaConfig())
-        played.use(ArenaConfig())
-    assert caplog.text.count("are not played") == 1
-
-
-def test_without_the_variables_there_is_no_session() -> None:
-    assert source_maker({}) is None

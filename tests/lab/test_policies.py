@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 
 import animalcat
-from animalcat import Arena, CameraSpec, EpisodeInfo, ObservationSpec, RaySpec
+from animalcat import Arena, CameraSpec, ObservationSpec, RaySpec
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.errors import AnimalcatError
 from animalcat.lab.policies import ReadPolicy, read_policy
@@ -100,20 +100,6 @@ def test_a_function_sees_and_does_what_it_would_in_the_arena_of_gymnasium(folder
     assert result.episodes[0].episode_return == pytest.approx(told)
 
 
-def test_a_function_with_a_memory_is_told_of_every_episode(folder: Path) -> None:
-    class Remembering:
-        begun: list[int] = []  # noqa: RUF012
-
-        def reset(self, info: EpisodeInfo) -> None:
-            self.begun.append(info.episode)
-
-        def __call__(self, observation: Any) -> int:
-            return 3
-
-    animalcat.measure(Remembering(), NEAR, folder=folder, **FEW)
-    assert Remembering.begun == [0]
-
-
 @pytest.mark.parametrize(
     ("model", "spec", "sensors"),
     [
@@ -149,24 +135,6 @@ def test_a_model_of_an_environment_sees_what_that_shows() -> None:
         read(Model(size))
     assert error.value.code == "OBSERVATION_MISMATCH"
     assert read(Model(size), spec=spec).agent.fingerprint is not None
-
-
-def test_another_step_and_other_weights_are_another_agent() -> None:
-    model = Model(70)
-
-    def digest(**given: Any) -> str:
-        known = read(model, **given).agent.fingerprint
-        assert known is not None
-        return known.digest
-
-    first = digest()
-    assert digest() == first
-    assert digest(step=10) != first
-    assert digest(repeat=2) != first
-    assert digest(deterministic=False) != first
-    assert read(model, step=10).agent.name == "Model-10"
-    model.weight = 2.0
-    assert digest() != first
 
 
 @pytest.mark.parametrize(

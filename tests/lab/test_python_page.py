@@ -37,6 +37,7 @@ QUICK = {
     "max_episodes=20": "max_episodes=4, certify=False, progress=False",
     "budget=40": "budget=4, common=2, certify=False, progress=False",
     '"scout": "builtin:scout"': '"scout": Forward()',
+    '"builtin:scout"': '"builtin:braitenberg"',
 }
 """What the page says, and what takes less time."""
 
@@ -83,17 +84,6 @@ def tables() -> dict[str, set[str]]:
 def test_every_public_name_is_on_the_page(package: str) -> None:
     public = {name for name in dir(importlib.import_module(package)) if not name.startswith("_")}
     assert tables()[package] == public
-
-
-def test_the_other_packages_have_what_the_page_says() -> None:
-    rows = re.findall(r"^\| `(animalcat\.\w[\w.]*)` \| (.*) \|$", PAGE, flags=re.MULTILINE)
-    assert len(rows) > 5
-    for package, told in rows:
-        found = importlib.util.find_spec(package)  # some need what is not installed here
-        assert found is not None
-        assert found.origin is not None
-        for name in re.findall(r"`(\w+)`", told):
-            assert re.search(rf"\b{name}\b", Path(found.origin).read_text("utf-8")), name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 import subprocess
@@ -20,7 +19,7 @@ import animalcat
 from animalcat import Arena, EpisodeInfo, Lab, Observation, Result
 from animalcat.errors import AnimalcatError
 from animalcat.lab.within import Within, measure
-from animalcat.service.host.lock import DirectoryLock, running_server
+from animalcat.service.host.lock import running_server
 
 ARENAS = {f"{d} m": Arena.goal(distance=d, size=2) for d in range(3, 36, 4)}
 OPTIONS: dict[str, Any] = {
@@ -131,14 +130,6 @@ def test_the_directory_is_free_again_and_results_are_read_without_a_server(
     assert not (folder / "server.pipe").exists()
 
 
-def test_the_same_call_gives_the_result_that_there_is(
-    measured: Measured, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    again = animalcat.measure(Wanderer(), ARENAS, folder=folder, **OPTIONS)
-    assert again.id == measured.here.id
-    assert "was finished before" in capsys.readouterr().err
-
-
 def test_a_server_opens_what_was_measured_here(measured: Measured, folder: Path) -> None:
     with animalcat.local(folder) as lab:
         assert lab.results()[0].id == measured.here.id
@@ -147,23 +138,6 @@ def test_a_server_opens_what_was_measured_here(measured: Measured, folder: Path)
         with pytest.raises(AnimalcatError, match=r"is in use by .*lab\.close\(\)") as refused:
             animalcat.measure(Wanderer(), ARENAS, folder=folder, **OPTIONS)
     assert refused.value.code == "IN_USE"
-
-
-def test_a_directory_that_another_process_has_is_refused(tmp_path: Path) -> None:
-    lock = DirectoryLock(tmp_path)
-    try:
-        with pytest.raises(AnimalcatError, match="give another folder"), Within(tmp_path):
-            pass
-    finally:
-        lock.release()
-
-
-def test_what_is_relayed_is_the_same(
-    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANIMALCAT_DIRECT", "false")
-    relayed = measure(Wanderer(), ARENAS, folder=tmp_path, **OPTIONS)
-    assert relayed.outcomes.equals(measured.here.outcomes)
 
 
 class Interrupted(Wanderer):
@@ -192,13 +166,6 @@ def test_what_was_interrupted_goes_on_by_the_same_call(
     assert len(result.outcomes) == OPTIONS["max_episodes"] + 1  # with the void one
 
 
-def test_it_works_where_an_event_loop_runs(folder: Path) -> None:
-    async def cell() -> Result:
-        return measure(Wanderer(), ARENAS, folder=folder, **OPTIONS, take=2)
-
-    assert asyncio.run(cell()).session.over
-
-
 class Broken(Wanderer):
     """Fails in its second episode."""
 
@@ -215,25 +182,6 @@ def test_what_an_agent_raises_comes_through_and_its_session_waits(folder: Path) 
     with Within(folder) as lab:
         (session,) = lab.sessions(agent="Broken")
         assert session.unjudged == (1,)
-
-
-def test_references_and_episodes_and_steps(folder: Path) -> None:
-    told: list[int] = []
-    few: dict[str, Any] = {**OPTIONS, "max_episodes": 2}
-    result = animalcat.measure(
-        "builtin:forward",
-        ARENAS,
-        folder=folder,
-        step=500,
-        on_episode=lambda episode: told.append(episode.episode),
-        **few,
-    )
-    assert result.agent == "builtin:forward-500"
-    known = result.session.identity.fingerprint
-    assert known is not None
-    assert known.options["step"] == "500"
-    assert told == [0, 1]
-    assert json.loads((result.save(folder / "p.json")).read_text())["verdict"]
 
 
 def test_settings_of_servers_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,7 +14,6 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.adaptive.paired import shared
-from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.statuses import BOUNDED
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring import against
@@ -77,14 +75,6 @@ def test_arenas_come_in_the_order_in_which_the_opponent_played_them() -> None:
     assert spec.against.outcomes == {"c": 0.0, "a": 1.0}
     with pytest.raises(ServiceError, match="let it play first"):
         against.compared(SPEC, opponent, ["e"])
-
-
-def test_sessions_with_other_settings_are_not_faced() -> None:
-    other = Session("first", replace(SPEC, backend="unity:auto"), SessionState.FINISHED, "", NOW)
-    with pytest.raises(ServiceError, match="backend is 'sim', and there it is 'unity:auto'"):
-        against.facing(SPEC, other, [])
-    with pytest.raises(ServiceError, match="leave out generate, order, repeats and pairs"):
-        opponent_of(replace(SPEC, policy=Policy(exposures=2)), [])
 
 
 def test_pairs_are_counted_once_and_by_arena() -> None:

@@ -13,18 +13,6 @@ from .conftest import FILES, Service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-# Walls all round the agent and a field of lava, which `aaio` knows nothing of.
-ODD = b"""!ArenaConfig
-arenas:
-  0: !Arena
-    t: 60
-    items:
-    - !Item {name: Agent, positions: [!Vector3 {x: 20, y: 0, z: 20}], rotations: [0]}
-    - !Item {name: Wall, positions: [!Vector3 {x: 20, y: 0, z: 22}], sizes: [!Vector3 {x: 6, y: 3, z: 1}], rotations: [0]}
-    - !Item {name: DeathZone, positions: [!Vector3 {x: 20, y: 0, z: 10}], sizes: [!Vector3 {x: 9, y: 0, z: 4}]}
-    - !Item {name: GoodGoal, positions: [!Vector3 {x: 25, y: 0, z: 20}, !Vector3 {x: 15, y: 0, z: 20}]}
-"""  # noqa: E501
-
 
 async def imported(
     service: Service, name: str, files: list[tuple[str, bytes]], table: str
@@ -50,15 +38,6 @@ async def played(service: Service, session: str, episodes: int) -> sessions_pb2.
         for _ in range(episodes):
             await stream.episode(lambda _: 3)
         return await service.get(session)
-
-
-async def test_one_capability_runs_on_any_battery(service: Service) -> None:
-    layout = load_layout("one-capability")
-    await imported(service, "odd", [(f"{k}.yml", ODD) for k in "abcd"], "")
-    session = await service.create(4, battery="batteries/odd", layout="one-capability")
-    found = await played(service, session, 3)
-    assert (found.episodes, [c.name for c in found.capabilities]) == (3, ["ability"])
-    assert found.capabilities[0].sd < layout.latents[layout.capabilities[0]].prior.sd
 
 
 async def test_melting_pots_form_runs_on_a_battery_with_its_demands(service: Service) -> None:

@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 
 import animalcat
 from animalcat.cli.main import build
-from animalcat.errors import AnimalcatError
 from animalcat.service import calls
 from animalcat.service.access.audit import LINES_A_MINUTE, OF_STRANGERS, Audit, note_by_command
 from animalcat.service.access.callers import Caller, Role
@@ -81,13 +80,6 @@ def test_lines_are_told_by_what_they_are_about(tmp_path: Path) -> None:
     assert (log.lines()[0].result, log.lines()[0].words) == ("done", "quickly")
 
 
-def test_old_lines_go(tmp_path: Path) -> None:
-    log = filled(tmp_path).audit
-    third = log.lines()[3].created
-    assert (log.count(third), log.remove(third), log.remove(third)) == (2, 2, 0)
-    assert [one.seq for one in log.lines()] == [6, 5, 4, 3]
-
-
 def written_by(logs: Sequence[AuditLog], each: int) -> None:
     """Have several write at once."""
 
@@ -97,11 +89,6 @@ def written_by(logs: Sequence[AuditLog], each: int) -> None:
     with ThreadPoolExecutor(len(logs)) as pool:
         numbers = [number for mine in pool.map(write, range(len(logs))) for number in mine]
     assert sorted(numbers) == [*range(1, each * len(logs) + 1)]
-
-
-def test_a_server_and_commands_write_one_log(tmp_path: Path) -> None:
-    stores = [SqlStore.in_directory(tmp_path) for _ in range(3)]
-    written_by([store.audit for store in stores], 20)
 
 
 def test_a_server_and_commands_write_one_log_of_a_postgresql() -> None:
@@ -353,15 +340,3 @@ def test_the_command_tells(tmp_path: Path) -> None:
     assert "CreateToken" not in shown
     assert run("audit", "--since", "2999-01-01").stdout.count("Build") == 0
     assert run("audit", "--since", "yesterday").exit_code == 2
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_an_error_names_its_call(service: Service) -> None:
-    async with animalcat.aconnect(service.running.address) as client:
-        errors: list[AnimalcatError] = []
-        for _ in range(2):
-            with pytest.raises(AnimalcatError) as failed:
-                await client.get_session("none")
-            errors.append(failed.value)
-    assert len({error.request_id for error in errors}) == 2
-    assert all(len(error.request_id) == 16 for error in errors)

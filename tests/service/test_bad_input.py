@@ -113,20 +113,6 @@ class TestAgents:
             await stream.send(act(0, 0))
             assert (await stream.receive("ask")).step == 1
 
-    async def test_three_bad_frames_in_a_row_end_the_stream(self, service: Any) -> None:
-        session = await far(service)
-        async with service.agent(session) as stream:
-            await stream.receive("welcome")
-            await stream.receive("episode_start")
-            for k in range(3):
-                await stream.send(act(0, 9))
-                if k < 2:
-                    await stream.receive("error")
-            await stream.refused("TOO_MANY_BAD_FRAMES")
-        await service.settled(session, "WAITING", asyncio.sleep)
-        (episode,) = await service.list_episodes(session)
-        assert episode.outcome == types_pb2.OUTCOME_VOID
-
     async def test_lists_and_repetitions_are_taken_and_notes_recorded(self, service: Any) -> None:
         session = await far(service)
         async with service.agent(session) as stream:
@@ -165,16 +151,6 @@ class TestAgents:
         found = await service.get(session)
         assert (found.episodes, found.successes) == (1, 0)
 
-    async def test_an_agent_that_half_closes_has_left(self, service: Any) -> None:
-        session = await far(service)
-        async with service.agent(session) as stream:
-            await stream.receive("welcome")
-            await stream.receive("episode_start")
-            await stream.call.done_writing()
-            assert await stream.call.read() is grpc.aio.EOF
-        (episode,) = await service.list_episodes(session)
-        assert episode.cause == "the agent left"
-
     async def test_who_withdraws_twice_from_an_arena_that_it_was_shown_has_failed_it(
         self, service: Any
     ) -> None:
@@ -192,16 +168,6 @@ class TestAgents:
         assert [e.outcome for e in attempts] == [types_pb2.OUTCOME_VOID, types_pb2.OUTCOME_FAILURE]
         assert [e.seen for e in attempts] == [False, True]
         assert {(e.cause_kind, e.steps) for e in attempts} == {(types_pb2.CAUSE_LOOKED, 0)}
-
-    async def test_an_episode_that_has_begun_cannot_be_withdrawn_from(self, service: Any) -> None:
-        session = await far(service)
-        async with service.agent(session) as stream:
-            await stream.receive("welcome")
-            await stream.receive("episode_start")
-            await stream.send(act(0, 0))
-            await stream.receive("ask")
-            await stream.send(WITHDRAW)
-            assert (await stream.receive("error")).code == "BAD_FRAME"
 
     async def test_an_agent_that_never_answers_is_let_go(self, service: Any) -> None:
         session = await far(service, action_timeout_seconds=0.3)
@@ -245,16 +211,6 @@ class TestAgents:
     async def test_the_first_frame_must_be_a_hello(self, service: Any) -> None:
         async with service.agent("", agent="") as stream:
             await stream.refused("INVALID_REQUEST")
-
-    async def test_one_agent_at_a_time(self, service: Any) -> None:
-        session = await far(service)
-        async with service.agent(session) as first:
-            await first.receive("welcome")
-            await first.receive("episode_start")
-            async with service.agent(session, instance="2") as second:
-                await second.refused("AGENT_CONNECTED")
-            await first.send(act(0, 0))
-            assert (await first.receive("ask")).step == 1
 
     async def test_a_session_that_is_over_takes_no_agent(self, service: Any) -> None:
         session = await far(service)
@@ -406,13 +362,6 @@ class TestRequests:
         assert found[:2] == (grpc.StatusCode[status], code)
         assert words in found[2]
 
-    async def test_a_battery_that_the_layout_does_not_cover(self, service: Any) -> None:
-        bad = FAR[0][1].replace(b"GoodGoal", b"BadGoal")
-        await service.import_files([("other.yaml", bad)], "other")
-        found = await status_of(service.create(battery="batteries/other"))
-        assert found[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "NOT_COVERED")
-        assert "1 of 1: no play can pass it" in found[2]
-
     async def test_a_request_id_is_applied_once(self, service: Any) -> None:
         await service.import_files()
         spec = sessions_pb2.SessionSpec(
@@ -453,31 +402,12 @@ class TestRequests:
             assert error.code == code
             assert words in str(error)
 
-    async def test_the_same_content_is_the_same_battery(self, service: Any) -> None:
-        first = await service.import_files(FAR, "one")
-        second = await service.import_files(list(reversed(FAR)), "two")
-        assert (first.digest, first.instances) == (second.digest, 3)
-
     async def test_a_battery_needs_its_header_first(self, service: Any) -> None:
         async def frames() -> AsyncIterator[sessions_pb2.ImportBatteryRequest]:
             yield sessions_pb2.ImportBatteryRequest(file=sessions_pb2.ArenaFile(path="a.yaml"))
 
         found = await status_of(service.batteries.ImportBattery(frames()))
         assert found[:2] == (grpc.StatusCode.INVALID_ARGUMENT, "BAD_FRAME")
-
-    async def test_families(self, service: Any) -> None:
-        request = sessions_pb2.BuildBatteryRequest(family="none", instances=3)
-        found = await status_of(service.batteries.BuildBattery(request))
-        assert found[:2] == (grpc.StatusCode.NOT_FOUND, "UNKNOWN_FAMILY")
-        request = sessions_pb2.BuildBatteryRequest(family="navigation", instances=12, name="nav")
-        begun = (await service.batteries.BuildBattery(request)).operation
-        done = await service.done(begun)
-        assert (done.resource, done.subject) == ("batteries/nav", "batteries/nav")
-        asked = sessions_pb2.GetBatteryRequest(name=done.resource)
-        built = (await service.batteries.GetBattery(asked)).battery
-        listed = await service.batteries.ListBatteries(sessions_pb2.ListBatteriesRequest())
-        assert built.instances == 12
-        assert built in listed.batteries
 
     async def test_unknown_sessions_profiles_and_episodes(self, service: Any) -> None:
         calls = [

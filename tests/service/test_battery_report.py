@@ -14,19 +14,16 @@ import jsonschema
 import numpy as np
 import numpy.typing as npt
 import pytest
-from typer.testing import CliRunner
 
 from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
-from animalcat.cli.main import build
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout, parse_layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import ServiceError
-from animalcat.service.host.private import server_for
 from animalcat.service.reporting.battery_report import BatteryReport, battery_report
 from animalcat.service.reporting.demands import Demand
-from animalcat.service.reporting.page import GROUPS, html_page
+from animalcat.service.reporting.page import html_page
 from animalcat.service.reporting.precision import precision
 from tests.service.conftest import open_floor
 
@@ -68,36 +65,6 @@ def report(columns: Mapping[str, Sequence[float] | Floats], **rest: Any) -> Batt
 
 def demand(made: BatteryReport, name: str) -> Demand:
     return next(one for one in made.demands if one.name == name)
-
-
-def test_demands_are_described_by_what_instances_have() -> None:
-    x = np.linspace(0.0, 4.0, 40)
-    rare = np.where(np.arange(40) < 5, x, np.nan)
-    made = report({"x": x, "rare": rare, "ramps": np.ones(40), "wayLength": x * np.nan})
-    assert demand(made, "x").quantiles == pytest.approx((0.0, 1.0, 2.0, 3.0, 4.0))
-    assert demand(made, "rare").measured == 5
-    assert sum(demand(made, "rare").missing.values()) == 35
-    assert demand(made, "ramps").distinct == 1
-    assert demand(made, "wayLength").quantiles == ()
-    assert (
-        "Of 4 demands, 2 differ between instances, 1 have one value throughout, and 1 are measured "
-        "for no instance."
-    ) in made.to_dict()["summary"]
-
-
-def test_every_paradigm_has_as_many_maps() -> None:
-    distance = np.arange(105.0)
-    made = battery_report(
-        "made",
-        battery({"rewardDistance": distance}, ["many"] * 100 + ["few"] * 5),
-        maps=7,
-    )
-    few, many = made.sheet
-    assert sum(row.shown for row in few.rows) == 3
-    assert [row.name for row in many.rows if row.shown] == ["i000", "i033", "i066"]
-    assert many.rows[1].demands == {"rewardDistance": 1.0}
-    assert len(made.shown) == 6
-    assert not battery_report("made", made.battery, maps=0).shown
 
 
 DIFFICULTIES = np.linspace(0.0, 10.0, 30)
@@ -165,27 +132,9 @@ def test_what_a_battery_cannot_tell_apart_is_said() -> None:
     assert any("cannot tell these apart: other and one" in sentence for sentence in told)
 
 
-def test_what_cannot_be_learnt_is_said() -> None:
-    """Noise can be learnt where every agent would succeed; ability cannot."""
-    steep = parse_layout(
-        (ROOT / "layouts" / "library" / "one-capability.yaml")
-        .read_text()
-        .replace("slope: 0.69", "slope: 50")
-    )
-    made = battery_report("made", battery({"difficulty": np.zeros(40)}), steep)
-    told = list(made.to_dict()["summary"])
-    assert "Almost nothing can be learnt about ability." in told
-    assert not any("tell all nodes" in sentence for sentence in told)
-    assert "almost nothing can be learnt" in html_page(made, {})
-
-
 def test_a_layout_that_covers_nothing_is_an_error() -> None:
     with pytest.raises(ServiceError, match="covers none of the 5 instances"):
         battery_report("made", battery({"noise": np.arange(5.0)}), load_layout("aaio", "scaled"))
-
-
-def test_groups_of_demands_have_headings() -> None:
-    assert {one.group for one in FEATURES.values()} <= GROUPS.keys()
 
 
 def test_what_nobody_can_pass_or_fail_and_the_planner_does_not_solve_is_said() -> None:
@@ -198,13 +147,6 @@ def test_what_nobody_can_pass_or_fail_and_the_planner_does_not_solve_is_said() -
     assert "1 arena that no play can pass" in page.words
     assert "1 arena that every play passes" in page.words
     assert "i002: out of time" in page.words
-
-
-def test_an_empty_demand_and_a_single_instance_are_reported() -> None:
-    made = report({"rewardDistance": [3.0], "wayLength": [float("nan")]})
-    content = made.to_dict()
-    jsonschema.validate(content, SCHEMA)
-    assert "no wayLength in 0" in html_page(made, {})
 
 
 class Page(HTMLParser):
@@ -260,41 +202,6 @@ def test_the_page_stands_alone_and_shows_every_map(tmp_path: Path) -> None:
     for rule in report.to_dict()["rules"].values():
         assert rule in seen.words
     jsonschema.validate(report.to_dict(), SCHEMA)
-
-
-@pytest.mark.slow
-def test_a_report_from_the_command_line(tmp_path: Path) -> None:
-    def run(*words: str | Path) -> Any:
-        line = [*map(str, words), "--data", str(tmp_path)]
-        return CliRunner().invoke(build(line), line)
-
-    page = tmp_path / "new" / "garden.html"
-    with server_for(None, tmp_path):
-        own = ("--features", EXAMPLES / "garden.csv")
-        assert run("battery", "import", EXAMPLES / "garden", *own).exit_code == 0
-        done = run(
-            *("battery", "report", "garden", "--layout", EXAMPLES / "garden.yaml"),
-            *("--json", "-o", page),
-        )
-        assert done.exit_code == 0, done.output
-        plain = run("battery", "report", "garden", "--json")
-        nobody = run("battery", "report", "nowhere", "--json")
-        bad = run("battery", "report", "garden", "--layout", "nothing")
-        lost = run("battery", "report", "garden", "--variant", "a")
-    content = json.loads(done.stdout)
-    jsonschema.validate(content, SCHEMA)
-    assert content["instances"] == 10
-    assert {node["name"] for node in content["precision"]["nodes"]} >= {"reach", "openness"}
-    assert content["precision"]["covered"] == 10
-    novelty = next(one for one in content["demands"] if one["name"] == "novelty")
-    assert (novelty["group"], novelty["measured"]) == ("your own", 10)
-    maps = [a for _, a in Page(page.read_text()).tags if a.get("class") == "map"]
-    assert len(maps) == 10
-    assert json.loads(plain.stdout)["precision"] is None
-    assert nobody.exit_code == 2
-    assert "nowhere" in nobody.output
-    assert "layout 'nothing' is unknown" in bad.output
-    assert "a variant goes with a layout" in lost.output
 
 
 def test_reliability_is_by_length_for_chosen_arenas_and_a_random_order() -> None:

@@ -7,9 +7,8 @@ had the names, and so the recordings, of those that were lost.
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,23 +83,6 @@ def test_what_people_have_played_belongs_to_no_database(tmp_path: Path) -> None:
             check_belonging(store, Artefacts(tmp_path))
     finally:
         store.close()
-
-
-def test_a_copy_of_a_database_is_the_same_one(tmp_path: Path) -> None:
-    store = SqlStore.in_directory(tmp_path)
-    own = store.id()
-    with (
-        closing(sqlite3.connect(tmp_path / DATABASE)) as db,
-        closing(sqlite3.connect(tmp_path / "copy.sqlite")) as copy,
-    ):
-        db.backup(copy)
-    restored = SqlStore(f"sqlite:///{tmp_path / 'copy.sqlite'}")
-    try:
-        assert restored.id() == store.id() == own
-        assert len(own) == 32
-    finally:
-        store.close()
-        restored.close()
 
 
 def test_a_recording_that_is_there_is_moved_aside(tmp_path: Path) -> None:

@@ -134,8 +134,3 @@ async def test_a_budget_is_shared_and_a_stop_changes_nothing(start: Start, tmp_p
 async def test_what_is_no_campaign(service: Service, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(grpc.aio.AioRpcError, match=words):
         await create(service, **changes)
-
-
-async def test_an_unknown_campaign_is_named(service: Service) -> None:
-    with pytest.raises(grpc.aio.AioRpcError, match="named 'nobody'"):
-        await get(service, "campaigns/nobody")

@@ -12,11 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.layouts.checking.compare import FEW
 from animalcat.layouts.library import load_layout
 from animalcat.plots import read_results
 from animalcat.plots.results import Results
-from animalcat.service.reporting.comparison import MixedError, compare, differing
+from animalcat.service.reporting.comparison import MixedError, compare
 from animalcat.service.reporting.comparison_page import comparison_page
 from tests.service.test_battery_report import Page
 
@@ -53,17 +52,6 @@ def test_agents_are_ranked_by_their_draws(both: dict[str, Results]) -> None:
     frame = known.to_frame()
     assert list(frame["agent"][:2]) == [second, first]
     assert frame["behind"][1] == other.behind.mean
-
-
-def test_profiles_alone_are_compared_by_mean_and_deviation(both: dict[str, Results]) -> None:
-    known = compare({name: one.profile for name, one in both.items()})
-    whole = compare(both)
-    assert known.to_dict()["approximate"]
-    assert "hold no draws" in repr(known)
-    assert known.same_arenas is None
-    for one, other in zip(known.standings, whole.standings, strict=True):
-        assert (one.node, one.agent) == (other.node, other.agent)
-        assert one.most == pytest.approx(other.most, abs=0.06)
 
 
 @pytest.mark.parametrize(
@@ -110,15 +98,6 @@ def test_of_different_layouts_the_nodes_that_are_the_same_are_compare(
         compare({first: both[first], second: alone}, mixed=True)
 
 
-def test_a_build_or_a_version_that_differs_is_said(both: dict[str, Results]) -> None:
-    first, second = (one.profile for one in both.values())
-    about = {**second["provenance"], "versions": {"animalcat": "9"}, "played_with": []}
-    found = differing({"a": first, "b": {**second, "provenance": about}})
-    assert [one.what for one in found] == ["build", "version of animalcat"]
-    assert not any(one.grave for one in found)
-    assert "a: 0.1.0; b: 9" in found[1].sentence
-
-
 def test_the_page_compares_and_escapes(both: dict[str, Results]) -> None:
     first, second = both
     labelled = both[first]._replace(profile={**both[first].profile, "labels": ["unfinished: 3"]})
@@ -135,17 +114,6 @@ def test_the_page_compares_and_escapes(both: dict[str, Results]) -> None:
     assert all("90 % intervals: " in (one.get("alt") or "") for one in pictures)
     names = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     assert len(names) == len(set(names))
-
-
-def test_the_pictures_of_many_agents_do_not_grow_with_them(
-    both: dict[str, Results],
-) -> None:
-    one, other = both.values()
-    many = {f"agent-{k}": (one, other)[k % 2] for k in range(FEW + 1)}
-    seen = Page(comparison_page(compare(many), "Many"))
-    pictures = [attributes for tag, attributes in seen.tags if tag == "img"]
-    assert len(pictures) == len(one.layout.latents)
-    assert all("from the greatest mean" in (one.get("alt") or "") for one in pictures)
 
 
 def test_sessions_are_compared_from_the_command_line(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from animalcat.service.batteries.columns import ColumnsWriter, read_head
 from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.batteries.writing import TABLE
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.measuring.coverage import SAME_ARENA, coverage, covered_features
+from animalcat.service.measuring.coverage import coverage, covered_features
 from benchmarks.papers.olympics import INSTANCES
 
 from .conftest import arena
@@ -38,19 +38,6 @@ def make(tmp_path: Path) -> Make:
         return import_files(files, 0, tmp_path)
 
     return made
-
-
-def test_any_name_will_do(make: Make) -> None:
-    found = coverage(load_layout("aaio"), make(alpha=arena(0), beta=arena(1)))
-    assert set(found.features) == {"alpha", "beta"}
-    assert (found.gaps, found.advice) == ("", "")
-
-
-def test_one_arena_under_several_names_is_one_item(make: Make) -> None:
-    """Thirty names of one arena would be thirty outcomes."""
-    found = coverage(load_layout("aaio"), make(a=arena(0), b=arena(0), c=arena(0), d=arena(1)))
-    assert set(found.features) == {"a", "d"}
-    assert found.to_dict()["left_out"] == {SAME_ARENA: 2}
 
 
 def test_what_is_not_covered_is_told_by_reason_and_count(make: Make) -> None:

@@ -208,32 +208,6 @@ async def test_the_client_loses_no_answer_when_its_connection_breaks(
     assert played.steps == agent.acted > 5
 
 
-async def test_a_client_that_cannot_reach_the_worker_is_relayed(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = await service.create(2, agent="direct:closed")
-
-    async def unreachable(offer: gateway_pb2.Direct) -> DirectPlay:
-        tried.append(offer.address)
-        raise DirectError("the port is closed")
-
-    tried: list[str] = []
-    monkeypatch.setattr(DirectPlay, "open", unreachable)
-    async with aconnect(service.running.address) as client:
-        summary = await client.evaluate(Walker(), session)
-    assert (summary.counted, len(tried)) == (2, 1)  # it does not try again
-
-
-async def test_who_speaks_on_the_stream_goes_on_there(service: Service) -> None:
-    session = await service.create(1, agent="direct:back")
-    async with directly(service, session, agent="direct:back") as (stream, direct):
-        assert await turn(direct, 0, 0, 0) is not None
-        await stream.send(action(2, 0))
-        assert await direct.receive() is None
-        assert (await stream.receive("ask")).step == 2
-        assert (await stream.receive("ask")).step == 3
-
-
 async def test_bad_frames_are_refused_and_notes_recorded(service: Service) -> None:
     session = await service.create(1, agent="direct:bad")
     async with directly(service, session, agent="direct:bad") as (stream, direct):
@@ -265,15 +239,6 @@ async def test_a_frame_that_is_too_long_or_none_is_no_harm(service: Service) -> 
         await stream.refused("TOO_MANY_BAD_FRAMES")
 
 
-async def test_the_clock_of_an_action_runs(service: Service) -> None:
-    session = await service.create(1, agent="direct:slow", action_timeout_seconds=0.3)
-    async with directly(service, session, agent="direct:slow") as (stream, direct):
-        assert await turn(direct, 0, 3) is not None
-        await stream.refused("ACTION_TIMEOUT")
-    (found,) = await attempts(service, session)
-    assert found == (types_pb2.OUTCOME_VOID, "the agent did not act in time")
-
-
 async def test_an_offer_that_nobody_takes_runs_out(service: Service) -> None:
     session = await service.create(1, agent="direct:none", action_timeout_seconds=0.3)
     async with service.agent(session, agent="direct:none") as stream:
@@ -293,16 +258,6 @@ async def test_a_session_is_cancelled_while_it_is_played(service: Service) -> No
     assert await attempts(service, session) == [
         (types_pb2.OUTCOME_VOID, "the session was cancelled")
     ]
-
-
-async def test_an_agent_that_leaves_voids_its_episode(service: Service) -> None:
-    session = await service.create(1, agent="direct:leaves")
-    async with directly(service, session, agent="direct:leaves") as (_, direct):
-        assert await turn(direct, 0, 3) is not None
-        direct.send(gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave()))
-        assert await direct.receive() is None
-        await service.settled(session, "WAITING", asyncio.sleep)
-    assert await attempts(service, session) == [(types_pb2.OUTCOME_VOID, "the agent left")]
 
 
 @pytest.mark.parametrize("starved", [False, True])

@@ -13,7 +13,7 @@ import pytest
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.outcome import EpisodeMonitor
 from animalcat.client.async_client import AsyncClient, aconnect
-from animalcat.client.evaluation import AgentCode, PlayedEpisode, failure_words
+from animalcat.client.evaluation import PlayedEpisode
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
@@ -24,39 +24,14 @@ from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 from animalcat.values import ENDS, Cause, Outcome, Whose, cause_of
 
 from .conftest import Service, Stream, action
-from .test_campaign import FINISHED
-from .test_campaign import create as create_campaign
-from .test_campaign import get as get_campaign
 from .test_leases import left
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 VOID, FAILURE, FAULT = Outcome.VOID, Outcome.FAILURE, Outcome.FAULT
-KNOWN = {
-    Cause.BACKEND: (Whose.BACKEND, FAULT, FAULT),
-    Cause.AGENT_LEFT: (Whose.AGENT, VOID, FAILURE),
-    Cause.WITHDREW: (Whose.SERVER, VOID, VOID),
-    Cause.LOOKED: (Whose.AGENT, VOID, FAILURE),
-    Cause.ACTION_TIMEOUT: (Whose.AGENT, VOID, FAILURE),
-    Cause.BAD_FRAMES: (Whose.AGENT, VOID, FAILURE),
-    Cause.CANCELLED: (Whose.OPERATOR, VOID, VOID),
-    Cause.SERVER_STOPPED: (Whose.SERVER, FAULT, FAULT),
-    Cause.SESSION_STOPPED: (Whose.SERVER, FAULT, FAULT),
-    Cause.SERVER_FAILED: (Whose.SERVER, FAULT, FAULT),
-    Cause.OUT_OF_MEMORY: (Whose.SERVER, FAULT, FAULT),
-    Cause.OUT_OF_TIME: (Whose.AGENT, FAILURE, FAILURE),
-    Cause.OUT_OF_TOKENS: (Whose.AGENT, FAILURE, FAILURE),
-    Cause.TOKEN_ENDED: (Whose.OPERATOR, VOID, VOID),
-    Cause.DISMISSED: (Whose.OPERATOR, VOID, VOID),
-    Cause.AGENT_FAILED: (Whose.AGENT, VOID, VOID),
-}
 
 
 class TestTable:
-    def test_every_cause_has_its_line(self) -> None:
-        assert {cause: tuple(end) for cause, end in ENDS.items()} == KNOWN
-        assert set(ENDS) == set(Cause)
-
     @pytest.mark.parametrize("again", [False, True])
     @pytest.mark.parametrize("cause", Cause)
     def test_an_attempt_is_judged_by_its_line(self, cause: Cause, again: bool) -> None:
@@ -82,25 +57,6 @@ class TestTable:
         ):
             assert (believed.why(failed)[0], believed.why(taken)[0]) == (of_failed, of_taken)
             assert believed.why(gateway_pb2.Leave())[0] is Cause.AGENT_LEFT
-
-    @pytest.mark.parametrize(
-        ("raised", "words"),
-        [
-            (LookupError("lost"), "LookupError: lost (test_early_ends.py, line "),
-            (SystemExit(3), "SystemExit: 3 (test_early_ends.py, line "),
-        ],
-    )
-    def test_how_code_failed_is_told_with_the_place(
-        self, raised: BaseException, words: str
-    ) -> None:
-        code = AgentCode()
-        with pytest.raises((LookupError, RuntimeError)), code.running():
-            raise raised
-        assert code.failure.startswith(words)
-        with pytest.raises(KeyboardInterrupt), (other := AgentCode()).running():
-            raise KeyboardInterrupt
-        assert other.failure == ""
-        assert failure_words(AnimalcatError("no action")) == "no action"
 
 
 class Failing:
@@ -216,34 +172,6 @@ async def test_a_person_says_what_it_counts_as(service: Service, said: Any) -> N
     assert not any(one.seen for one in episodes if one.number != 2)
 
 
-async def test_two_failures_on_one_arena_are_none_by_default(service: Service) -> None:
-    session = await failed(service, "ends:twice")
-    async with aconnect(service.running.address) as client:
-        await client.judge_failure(session, "repeat")
-        with pytest.raises(LookupError):
-            await client.evaluate(Failing(2), session)
-        found = await client.get_session(session)
-        assert (found.unjudged, found.episodes) == ((2,), 2)
-        await client.judge_failure(session, "fault")
-        await play(client, session, 2)
-        about = (await client.profile(session))["provenance"]
-    assert (about["agent_failures"]["repeat"], about["agent_failures"]["fault"]) == (1, 1)
-    assert about["failures_by_default"] == 0
-
-
-async def test_a_constructor_that_fails_begins_nothing(service: Service) -> None:
-    class Broken(Failing):
-        def __init__(self) -> None:
-            raise LookupError("no weights")
-
-    session = await service.create(1, agent="ends:made")
-    async with aconnect(service.running.address) as client:
-        with pytest.raises(LookupError):
-            await client.evaluate(Broken, session)
-    assert not await service.list_episodes(session)
-    assert not (await service.get(session)).paused
-
-
 async def test_who_is_interrupted_has_not_failed(service: Service) -> None:
     """As by Ctrl-C in a notebook, twice in the same arena."""
     session = await service.create(2, agent="ends:interrupted")
@@ -321,22 +249,3 @@ async def test_other_slots_play_to_the_end_of_theirs(service: Service) -> None:
     first, second = await service.list_episodes(session)
     assert first.ruling == types_pb2.RULING_AWAITED
     assert second.outcome in (types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE)
-
-
-async def test_the_others_of_a_campaign_go_on(service: Service) -> None:
-    campaign = await create_campaign(service, budget=9, common=2, session=SHORT)
-    failing, *others = campaign.sessions
-    async with aconnect(service.running.address) as client:
-        with pytest.raises(LookupError):
-            await client.evaluate(Failing(1), failing.name)
-        await asyncio.gather(*(client.evaluate(Failing(-1), s.name) for s in others))
-        found = await get_campaign(service, campaign.name)
-        assert found.sessions[0].waits_for == "a person who says what episode 1 counts as"
-        assert [(s.episodes, s.state == FINISHED) for s in found.sessions[1:]] == [(3, True)] * 2
-        assert not found.over
-        await client.judge_failure(failing.name, "repeat")
-        await client.evaluate(Failing(-1), failing.name)
-        assert (await get_campaign(service, campaign.name)).over
-
-
-SHORT = sessions_pb2.SessionSpec(battery="batteries/small", layout="aaio", seed=4, certify=False)

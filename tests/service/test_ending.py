@@ -18,9 +18,6 @@ from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.layouts.library import load_layout
 from animalcat.service.session import final_fits
-from animalcat.service.session.ending import SessionEnder
-from animalcat.service.session.events import EventBus
-from animalcat.service.session.record import SessionRecord
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2
 from animalcat.values import Session, SessionSpec, SessionState
 
@@ -46,16 +43,19 @@ class Slow(Fitter):
         return await super().fit(request)
 
 
-class Doubting(Fitter):
-    """Finds every node less well known than it is, so many times."""
+class Doubting:
+    """Finds every node less well known than it is, so many times; others fit for it."""
 
-    def __init__(self, times: int) -> None:
-        super().__init__()
+    def __init__(self, fitter: Fitter, times: int) -> None:
         self.left, self.given = times, list[int]()
+        self._fitter = fitter
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._fitter, name)
 
     async def fit(self, request: FitRequest) -> FitResult:
         self.given.append(np.size(request.outcomes))
-        fitted = await super().fit(request)
+        fitted = await self._fitter.fit(request)
         if not self.left:
             return fitted
         self.left -= 1
@@ -143,25 +143,6 @@ async def test_nothing_changes_while_a_session_is_ended(start: Start, tmp_path: 
         await slow.close()
 
 
-async def test_a_session_that_could_not_be_ended_goes_on(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with start(tmp_path) as service:
-        session = await service.create(2)
-        store = service.running.engines.parts.store
-
-        def full(*_: Any) -> None:
-            raise OSError(28, "no space left")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(store, "finish_session", full)
-            with pytest.raises(Exception, match="disk is full"):
-                await service.sessions.CancelSession(
-                    sessions_pb2.CancelSessionRequest(name=session)
-                )
-        assert (await service.play(session)).episodes == 2
-
-
 async def until_bounded(service: Service, most: int, **changes: Any) -> str:
     """A session of an agent that passes everything, for which nothing is left to learn soon."""
     await service.import_files(near(34), "straight")
@@ -171,34 +152,31 @@ async def until_bounded(service: Service, most: int, **changes: Any) -> str:
 
 @pytest.mark.parametrize("slots", [1, pytest.param(2, marks=pytest.mark.slow)])
 async def test_play_goes_on_until_the_fit_confirms_that_nothing_is_left_to_learn(
-    start: Start, tmp_path: Path, slots: int
+    start: Start, tmp_path: Path, fitter: Fitter, slots: int
 ) -> None:
-    doubting = Doubting(2)
-    try:
-        async with start(tmp_path, doubting) as service:
-            session = await until_bounded(service, 34, slots=slots)
-            await asyncio.gather(*(played(service, session, AHEAD) for _ in range(slots)))
-            found = await service.get(session)
-            told = await profile_of(service, session)
-            counted = [e for e in await service.list_episodes(session) if e.outcome <= 2]
-            first, second, last = doubting.given
-            doubting.left = 100
-            vain = await until_bounded(service, 28)
-            await played(service, vain, AHEAD)
-            spent = await service.get(vain)
-            why = (await profile_of(service, vain))["provenance"]
-        assert first < second < last == found.episodes == len(counted) < 34
-        assert {one.status for one in found.capabilities} == {sessions_pb2.MEASURING_STATUS_BOUNDED}
-        assert found.reason == told["provenance"]["reason"]
-        assert "every capability is bounded only" in found.reason
-        assert told["provenance"]["ended"] == "nothing left to learn"
-        assert told["diagnostics"]["outcomes"] == last
-        assert (spent.episodes, why["ended"]) == (28, "budget")
-        assert spent.reason == why["reason"] == "the budget of 28 episodes is used up"
-        assert {one.status for one in spent.capabilities} == {sessions_pb2.MEASURING_STATUS_BUDGET}
-        assert len(doubting.given) > 4
-    finally:
-        await doubting.close()
+    doubting = Doubting(fitter, 2)
+    async with start(tmp_path, doubting) as service:
+        session = await until_bounded(service, 34, slots=slots)
+        await asyncio.gather(*(played(service, session, AHEAD) for _ in range(slots)))
+        found = await service.get(session)
+        told = await profile_of(service, session)
+        counted = [e for e in await service.list_episodes(session) if e.outcome <= 2]
+        first, second, last = doubting.given
+        doubting.left = 100
+        vain = await until_bounded(service, 28)
+        await played(service, vain, AHEAD)
+        spent = await service.get(vain)
+        why = (await profile_of(service, vain))["provenance"]
+    assert first < second < last == found.episodes == len(counted) < 34
+    assert {one.status for one in found.capabilities} == {sessions_pb2.MEASURING_STATUS_BOUNDED}
+    assert found.reason == told["provenance"]["reason"]
+    assert "every capability is bounded only" in found.reason
+    assert told["provenance"]["ended"] == "nothing left to learn"
+    assert told["diagnostics"]["outcomes"] == last
+    assert (spent.episodes, why["ended"]) == (28, "budget")
+    assert spent.reason == why["reason"] == "the budget of 28 episodes is used up"
+    assert {one.status for one in spent.capabilities} == {sessions_pb2.MEASURING_STATUS_BUDGET}
+    assert len(doubting.given) > 4
 
 
 @pytest.mark.slow
@@ -232,10 +210,6 @@ def _keep_nothing(*_: Any) -> None:
     pass
 
 
-def _failed(*_: Any) -> Session:
-    return replace(SESSION, state=SessionState.FAILED)
-
-
 async def test_a_fit_says_which_episodes_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where another one was told while it was made."""
     monkeypatch.setattr(final_fits, "keep_fit", _keep_nothing)
@@ -255,34 +229,3 @@ async def test_a_fit_says_which_episodes_it_was_given(monkeypatch: pytest.Monkey
     fitted = await final_fits.FinalFits(SESSION, parts).profile(learner)
     assert fitted.data is not None
     assert fitted.data.episodes == (4, 5)
-
-
-async def test_a_session_that_fails_waits_for_what_is_played() -> None:
-    done: list[str] = []
-
-    class Fake:
-        evidence = SimpleNamespace(measurement=SimpleNamespace(learner=SimpleNamespace(misfit="")))
-
-        def close(self) -> None:
-            done.append("closed")
-
-        async def settle(self, *, certify: bool) -> None:
-            done.append("settled")
-
-        async def live_report(self, session: Session) -> Any:
-            done.append(session.reason)
-            return SimpleNamespace(profile={}, capabilities=())
-
-        async def keep_explanation(self, session: Session, _: Any) -> None:
-            done.append(session.state)
-
-    schedule: Any = Fake()
-    schedule.evidence.live_report = schedule.live_report
-    schedule.evidence.keep_explanation = schedule.keep_explanation
-    store = SimpleNamespace(finish_session=_failed)
-    parts: Any = SimpleNamespace(store=store, bus=EventBus(), fitter=None, files=None, memory=None)
-    record = SessionRecord(SESSION, parts.store, parts.bus)
-    await SessionEnder(record, schedule, parts).fail("nothing can be played")
-    assert done == ["closed", "settled", "nothing can be played", SessionState.FAILED]
-    await record.set_state(SessionState.WAITING)  # as the last agent leaves
-    assert record.session.state is SessionState.FAILED

@@ -12,7 +12,7 @@ from animalcat.arena_configs.instance import Instance
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.session.evidence import AHEAD, Evidence, lag
+from animalcat.service.session.evidence import Evidence
 from animalcat.values import (
     PRACTICE,
     Cause,
@@ -93,17 +93,6 @@ async def test_outcomes_that_were_not_told_are_pending(battery: Battery, names: 
     assert found.measurement.learner.n == 2
 
 
-async def test_an_instance_that_fails_too_often_is_decided_anew(
-    battery: Battery, names: list[str]
-) -> None:
-    faults = [episode(0, names[0], Outcome.FAULT, k, "backend: no") for k in range(MAX_FAULTS)]
-    assert evidence(battery, faults[:-1]).decision(0) == decision(names[0])
-    found = evidence(battery, faults)
-    assert found.decision(0) is None
-    assert found.set_aside == {names[0]}
-    assert found.pending(1) == []
-
-
 async def test_what_was_begun_is_not_practised_on_whatever_became_of_it(
     battery: Battery, names: list[str]
 ) -> None:
@@ -132,7 +121,3 @@ async def test_faults_of_ours_blame_nobody(
     found = evidence(battery, attempts)
     assert not found.backend_fails
     assert found.set_aside == set()
-
-
-async def test_one_slot_waits_for_nothing() -> None:
-    assert [lag(slots) for slots in (1, 2, 3)] == [0, AHEAD, 2 * AHEAD]

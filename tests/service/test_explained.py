@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -13,14 +12,13 @@ import grpc
 import jsonschema
 import pytest
 
-from animalcat.envs.types import EndedBy
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import from_dict, to_dict
 from animalcat.service.batteries.battery import BATTERIES, load
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring import explaining
-from animalcat.service.measuring.explaining import Explainer, explained_episode, happened
+from animalcat.service.measuring.explaining import Explainer, explained_episode
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import DATABASE, SqlStore
@@ -113,14 +111,6 @@ async def test_what_explains_a_session_is_kept_at_its_end_and_told_again_where_i
     assert explained(fresh=False)[1] == 0
 
 
-async def test_an_old_session_names_its_layout_variant(service: Any) -> None:
-    session = await service.create(2, seed=6, layout_variant="scaled")
-    await service.play(session)
-    request = results_pb2.GetProfileRequest(name=f"{session}/profile")
-    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
-    assert profile["layout"]["variant"] == "scaled"
-
-
 async def test_an_episode_in_which_nothing_was_observed_is_not_explained(tmp_path: Path) -> None:
     """An episode that was not passed has no time left to score; it is not said to have none."""
     data = to_dict(load_layout("one-capability", "score"))
@@ -145,17 +135,3 @@ async def test_an_episode_in_which_nothing_was_observed_is_not_explained(tmp_pat
     assert found["sentences"][0].startswith(f"It did not fully pass {battery.instances[0].name}")
     with pytest.raises(ServiceError, match="nothing was observed of outcome 'left' in episode 1"):
         explained_episode(session, layout, battery, attempts, 1, None)
-
-
-async def test_an_explanation_begins_with_what_happened(tmp_path: Path) -> None:
-    aaio, op = load_layout("aaio"), load_layout("object-permanence")
-    instance = open_floor(1, tmp_path).instances[0]
-    burnt = replace(instance, features={**instance.features, "lava": 2.0})
-    about = Decision(instance.name, 0.0, 1.0, 0.5, {}, "informative")
-    dead = Episode("s", 0, 0, about, outcome=Outcome.FAILURE, steps=90, ended_by=EndedBy.DEATH)
-    lacks = "It died in lava after 9 s; this layout has no node for lava."
-    assert happened(dead, burnt, aaio, 5) == lacks
-    assert happened(dead, burnt, op, 5) == "It died in lava after 9 s."
-    assert happened(dead, None, op, 5) == "It died after 9 s."
-    late = replace(dead, ended_by=EndedBy.TIME_LIMIT)
-    assert happened(late, burnt, aaio, 5) == "Its time was up after 9 s."

@@ -7,7 +7,7 @@ import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.library import load_layout
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots import prediction, read_results
 from animalcat.plots.results import Results
-from animalcat.service.measuring.profile_words import warnings
 from animalcat.service.measuring.report import provenance
 from animalcat.service.reporting.session_page import session_page
 from animalcat.service.reporting.session_report import (
     citation,
-    episode_rows,
-    observation_words,
-    outcome_words,
     predictions,
 )
 from animalcat.service.reporting.telling import with_episode
@@ -247,20 +242,6 @@ def test_a_session_without_episodes_has_a_page(known: Results) -> None:
     assert "there is no outcome yet" in words
 
 
-@pytest.mark.parametrize("converged", [True, False])
-def test_what_is_not_certified_is_warned_of(converged: bool) -> None:
-    said = warnings({"diagnostics": {"converged": converged, "reasons": ["R-hat"]}})
-    assert said == ([] if converged else ["Not certified: R-hat."])
-
-
-def test_attempts_that_do_not_count_are_counted_apart() -> None:
-    rows = [{"outcome": "success"}] * 16 + [{"outcome": "void"}, {"outcome": "fault"}]
-    said = outcome_words(rows)
-    assert said.startswith("16 of 16 episodes passed")
-    assert "1 attempt was voided" in said
-    assert "1 attempts ended in a fault" in said
-
-
 def test_predictions_are_decomposed_as_murphy_has_it() -> None:
     rows = [{"outcome": "success", "predicted": 0.9}, {"outcome": "failure", "predicted": 0.3}] * 5
     said = " ".join(predictions(pd.DataFrame(rows)))
@@ -311,58 +292,12 @@ def test_predictions_are_compared_with_the_outcome_that_they_are_of() -> None:
     assert "observed (mean share" in axes.get_xlabel() + axes.get_ylabel()
 
 
-def test_the_page_of_a_layout_of_counts_does_not_judge_them_by_success() -> None:
-    fitted, rows = taking_three_of_four()
-    nodes = {
-        one.name: {"mean": one.mean, "sd": one.sd, "hdi": list(one.hdi)} for one in fitted.nodes
-    }
-    profile = {"nodes": nodes, "diagnostics": {"outcomes": 8}, "provenance": {}, "layout": {},
-               "verdict": VERDICT, "battery_rate": RATE}  # fmt: skip
-    words = Page(session_page(profile, fitted, rows, {})).words
-    assert "the share of its rewards that would be taken was predicted" in words
-    assert "its success was predicted" not in words
-    assert "wide as if of trials" in words
-
-
-def test_a_session_whose_predictions_are_of_success_is_judged_by_it(known: Results) -> None:
-    table = prediction.with_observed(known.table, known.fitted)
-    assert table is known.table
-    assert prediction.judged(table).success
-    assert known.table["episode"].tolist() == list(range(len(known.table)))
-
-
 def test_names_mean_nothing_to_tex() -> None:
     about = {"agent": "a_b%{\\", "battery": "b", "session": "sessions/x y"}
     words, entry = citation({"provenance": about, "layout": {}}, "2026-11-23", "")
     assert "a_b%{\\" in words
     assert r"a\_b\%\{\textbackslash{}" in entry
     assert entry.startswith("@misc{x-y,")
-
-
-def test_an_episode_is_told_with_its_demands_and_its_command() -> None:
-    row = {"episode": 3, "attempt": 1, "instance": "i", "outcome": "failure", "reason": "random",
-           "return": -0.5, "steps": 7, "ended_by": "death", "session": "sessions/s",
-           "features": {"far": 2.0, "other": 1.0}}  # fmt: skip
-    (told,) = episode_rows([row], {(3, 1): "its turn"}, {"far": "m"})
-    assert (told.demands, told.why) == ("far 2 m", "drawn at random: its turn")
-    assert (told.ended, told.command) == (
-        "died, return −0.5, 7 steps",
-        "animalcat episode replay s 3-1",
-    )
-
-
-@pytest.mark.parametrize(
-    ("camera", "words"),
-    [
-        (CameraSpec(64), "camera images of 64 × 64 pixels in colour and 5 rays over ±60°"),
-        (CameraSpec(32, grayscale=True), "camera images of 32 × 32 pixels in grey and 5 rays"),
-        (None, "5 rays over ±60°, deciding every 3 steps"),
-    ],
-)
-def test_what_the_agent_saw_is_told_as_sessions_store_it(
-    camera: CameraSpec | None, words: str
-) -> None:
-    assert observation_words(asdict(ObservationSpec(camera))).startswith(words)
 
 
 def test_what_is_declared_invalid_counts_in_no_number_of_failures() -> None:
@@ -379,20 +314,3 @@ def test_what_is_declared_invalid_counts_in_no_number_of_failures() -> None:
     about = provenance(session, attempts, {})
     assert (about["episodes"], about["invalid"]) == (2, 2)
     assert (about["failures_by_default"], about["overspent"]) == (1, 1)
-
-
-def test_scores_have_pictures_by_demand() -> None:
-    layout = load_layout("melting-pot")
-    rng = np.random.default_rng(0)
-    features = rng.integers(2, size=(12, len(layout.features))).astype(np.float64)
-    scores = rng.uniform(0.2, 0.9, size=12)
-    draws = layout.from_standard(rng.standard_normal((2, 60, len(layout.latents))))
-    data = FitData(features, scores, None, tuple(range(12)))
-    fitted = FitResult(layout, draws, (), {}, data)
-    demand = prediction.main_demands(fitted)[0]
-    (axes,) = prediction.characteristic(fitted, demands=[demand], key=False).axes
-    assert axes.get_ylabel() == "score"
-    values = features[:, layout.feature_names.index(demand)]
-    points = [line for line in axes.lines if line.get_marker() == "o"]
-    seen = sorted(float(np.asarray(line.get_ydata())[0]) for line in points)
-    assert seen == pytest.approx(sorted(scores[values == one].mean() for one in (0.0, 1.0)))

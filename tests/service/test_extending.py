@@ -40,14 +40,3 @@ async def test_a_finished_session_goes_on_with_a_larger_budget(service: Service)
     assert "the budget of 4 episodes is used up" in profile["provenance"]["reason"]
     intact = await service.sessions.VerifySession(sessions_pb2.VerifySessionRequest(name=session))
     assert not intact.problems
-
-
-async def test_what_would_not_let_a_session_go_on_is_refused(service: Service) -> None:
-    session = await service.create(2, seed=82)
-    await service.play(session)
-    with pytest.raises(grpc.aio.AioRpcError, match="has played 2 episodes; give more"):
-        await extended(service, session, max_episodes=2)
-    await extended(service, session, max_episodes=5)
-    await service.sessions.CancelSession(sessions_pb2.CancelSessionRequest(name=session))
-    with pytest.raises(grpc.aio.AioRpcError, match="is cancelled; create a new one"):
-        await extended(service, session, max_episodes=9)

@@ -18,7 +18,7 @@ from animalcat.extending.installing import install
 from animalcat.maps.moving import PANEL
 from animalcat.service.recording.film import HEIGHT, WIDTH, film
 from animalcat.service.recording.reader import read_episode
-from animalcat.service.recording.video import VideoError, write_video
+from animalcat.service.recording.video import write_video
 from tests.service.recorded import RECORDING
 
 
@@ -79,13 +79,6 @@ def test_a_gif_needs_no_further_package(tmp_path: Path, monkeypatch: pytest.Monk
     assert [one.name for one in tmp_path.glob("[!.]*")] == ["out.gif"]
 
 
-def test_what_cannot_be_written_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
-    code, _, said = replay("--video", str(tmp_path / "out.avi"))
-    assert (code, "call it .mp4 or .gif" in said) == (2, True)
-    with pytest.raises(VideoError, match=r"mp4 or \.gif"):
-        write_video(tmp_path / "out", [], 10.0)
-
-
 @pytest.mark.parametrize("name", ["out.mp4", "out.gif"])
 def test_a_video_is_written_while_it_is_drawn(name: str, tmp_path: Path) -> None:
     """A long one would not fit into memory."""
@@ -98,19 +91,6 @@ def test_a_video_is_written_while_it_is_drawn(name: str, tmp_path: Path) -> None
 
     write_video(tmp_path / name, pictures(), 10.0)
     assert 0 < written[20] < written[-1] <= (tmp_path / name).stat().st_size
-
-
-def test_a_gif_shows_for_longer_what_does_not_change(tmp_path: Path) -> None:
-    one = np.zeros((8, 8, 3), np.uint8)
-    other = one.copy()
-    other[3, 5] = 255
-    write_video(tmp_path / "out.gif", [one, one, one, other], 10.0)
-    with Image.open(tmp_path / "out.gif") as picture:
-        frames = [
-            (frame.info["duration"], np.asarray(frame.convert("RGB"))[3, 5, 0])
-            for frame in ImageSequence.Iterator(picture)
-        ]
-    assert frames == [(300, 0), (100, 255)]
 
 
 def test_a_video_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,15 @@ from animalcat.service.batteries.battery import ArenaFile, Battery, build_family
 from animalcat.service.measuring import twins
 from animalcat.service.measuring.generation import FamilySource, source_for
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.measuring.report import outcome_rows, paradigm_counts
-from animalcat.service.measuring.twins import Target, Twins, differences, stratum_of
+from animalcat.service.measuring.twins import Twins, stratum_of
 from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.verify import verify
-from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
+from animalcat.v1 import results_pb2, sessions_pb2
 from animalcat.values import (
     Decision,
     Episode,
     MadeAs,
-    MadeInstance,
-    Outcome,
-    Session,
     SessionSpec,
-    SessionState,
 )
 from animalcat.wire.codec import decode
 
@@ -113,57 +107,6 @@ def test_an_arena_of_which_nobody_knows_the_family_is_varied(imported: Battery) 
             assert made.instance.features[name] == pytest.approx(instance.features[name], abs=0.01)
 
 
-def attempts_at(decisions: Sequence[Decision]) -> list[Episode]:
-    """Attempts at what was chosen, all passed."""
-    return [
-        Episode("s", number, 0, decision, outcome=Outcome.SUCCESS)
-        for number, decision in enumerate(decisions)
-    ]
-
-
-def test_twins_are_counted_with_the_suite_and_paradigm_of_their_instance(
-    tmp_path: Path,
-) -> None:
-    files = [
-        ArenaFile(f"{'near' if k < 3 else 'far'}/open-{k}.yaml", content.decode())
-        for k, (_, content) in enumerate(FILES[:6])
-    ]
-    battery = import_files(files, 0, tmp_path, names="{suite}/{paradigm}-{variant}")
-    measurement = Measurement(SPEC, battery, session="one")
-    attempts = attempts_at(chosen(measurement, 5))
-    assert all(one.decision.made is not None for one in attempts)
-    rows = paradigm_counts(measurement, attempts)
-    assert [(row["suite"], row["paradigm"], row["instances"]) for row in rows] == [
-        ("far", "open", 3),
-        ("near", "open", 3),
-    ]
-    assert sum(int(row["episodes"]) for row in rows) == 5
-    session = Session("s", SPEC, SessionState.RUNNING, "", datetime(2026, 1, 1, tzinfo=UTC))
-    for one, row in zip(attempts, outcome_rows(session, battery, attempts), strict=True):
-        instance = battery.instances[battery.index[one.decision.chosen]]
-        assert row["instance"] != instance.name
-        assert (row["suite"], row["variant"]) == (instance.suite, instance.variant)
-        assert row["group"] == battery.groups[instance.name]
-
-
-@pytest.mark.parametrize(("suites", "suite"), [(("a", "a"), "a"), (("a", "b"), "")])
-def test_what_is_made_for_an_offer_is_counted_with_the_one_suite_of_its_paradigm(
-    suites: tuple[str, str], suite: str, tmp_path: Path
-) -> None:
-    files = [
-        ArenaFile(f"{suites[k]}/open-{k}.yaml", content.decode())
-        for k, (_, content) in enumerate(FILES[:2])
-    ]
-    battery = import_files(files, 0, tmp_path, names="{suite}/{paradigm}-{variant}")
-    measurement = Measurement(dataclasses.replace(SPEC, fresh=False), battery)
-    instance = dataclasses.replace(battery.instances[0], name="offer-1.0", suite="")
-    made = MadeInstance("offer-1", instance, "", MadeAs.OFFER)
-    decision = Decision("offer-1.0", 1.0, 1.0, 0.5, {}, "generated", made=made)
-    rows = paradigm_counts(measurement, attempts_at([decision]))
-    assert [row["suite"] for row in rows if row["episodes"]] == [suite]
-    assert len(rows) == (1 if suite else 3)
-
-
 def chosen(measurement: Measurement, n: int) -> list[Decision]:
     """Choose and tell some episodes."""
     found: list[Decision] = []
@@ -205,14 +148,6 @@ def test_sessions_of_one_campaign_play_the_same_twins(battery: Battery) -> None:
     assert one[0].made == other[0].made
 
 
-def test_a_repeat_plays_the_same_twin(battery: Battery) -> None:
-    policy = Policy("listed", order=("navigation-01", "navigation-01"), exposures=2)
-    repeating = dataclasses.replace(SPEC, policy=policy)
-    first, second = chosen(Measurement(repeating, battery, session="one"), 2)
-    assert first.made == second.made
-    assert first.instance == second.instance
-
-
 def test_offers_of_a_family_are_made_with_their_demands(small_pools: None, tmp_path: Path) -> None:
     battery = build_family("detour", 4, 0, tmp_path)
     layout = load_layout("object-permanence", "measured")
@@ -238,15 +173,6 @@ def test_offers_of_a_family_are_made_with_their_demands(small_pools: None, tmp_p
     )
     assert bool(made.note) == (far > 0.05 + 1e-6)
     assert source.make(offers.names[3], 6, 11).arena_yaml != made.arena_yaml
-
-
-def test_the_nearest_is_called_the_nearest() -> None:
-    aims = {"hidden": Target(4.0, 0.2), "size": Target(None, 0.0)}
-    assert differences(aims, {"hidden": 4.1}) == ""
-    told = differences(aims, {"hidden": 3.2, "size": 1.0})
-    assert told == (
-        "the nearest that was found: hidden is 3.2, asked for 4; size is 1, asked for none"
-    )
 
 
 async def play(service: Any, session: str, episodes: int) -> list[sessions_pb2.EpisodeSummary]:
@@ -297,19 +223,3 @@ async def test_a_fresh_session_plays_keeps_and_replays_its_twins(
         assert await play(service, session, 2) == whole[:2]
     async with start(tmp_path / "cut") as service:
         assert await play(service, session, 2) == whole
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_a_fresh_campaign_has_fresh_sessions(service: Any) -> None:
-    await service.import_files()
-    spec = campaigns_pb2.CampaignSpec(
-        agents=["one", "two"],
-        session=sessions_pb2.SessionSpec(battery="batteries/small", fresh=True, certify=False),
-        budget=8,
-        common=2,
-    )
-    request = campaigns_pb2.CreateCampaignRequest(spec=spec)
-    campaign = (await service.campaigns.CreateCampaign(request)).campaign
-    name = campaign.name.split("/")[1]
-    assert [one.spec.twins_of for one in campaign.sessions] == [name, name]
-    assert all(one.spec.fresh for one in campaign.sessions)

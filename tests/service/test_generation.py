@@ -21,11 +21,8 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Exclusion
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
-from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.generation import (
     FamilySource,
-    played_arena,
-    played_instance,
     source_for,
 )
 from animalcat.service.measuring.measurement import Measurement
@@ -56,9 +53,8 @@ def battery(tmp_path_factory: pytest.TempPathFactory) -> Battery:
     return import_files(files, 0, tmp_path_factory.mktemp("batteries"))
 
 
-@pytest.mark.parametrize("variant", ["", "figure-9"])
-def test_every_offer_is_covered_and_what_is_made_has_its_demands(variant: str) -> None:
-    layout, source = load_layout("aaio", variant), FamilySource("navigation")
+def test_every_offer_is_covered_and_what_is_made_has_its_demands() -> None:
+    layout, source = load_layout("aaio"), FamilySource("navigation")
     offers = source.offers(layout)
     assert len(set(offers.names)) == len(offers) > 1000
     assert offers.seconds is not None
@@ -90,28 +86,6 @@ def test_what_nothing_can_be_made_for_is_refused(battery: Battery) -> None:
         FamilySource("navigation", drawn=False).offers(dark)
 
 
-def test_only_what_the_layout_covers_is_offered() -> None:
-    layout = load_layout("aaio")
-    whole = FamilySource("navigation").offers(layout)
-    poor = Exclusion("rewardSum", below=2.0)
-    offers = FamilySource("navigation").offers(
-        dataclasses.replace(layout, excludes=(*layout.excludes, poor))
-    )
-    sizes = offers.features[:, 1]
-    assert 0 < len(offers) < len(whole)
-    assert sizes.min() * 0.999 >= 2.0
-
-
-def test_nobody_makes_what_nobody_can(battery: Battery) -> None:
-
-    def nobody(_: object, _battery: object) -> FamilySource:
-        raise ValueError("nobody makes any")
-
-    with pytest.raises(ServiceError, match="generate: nobody makes any") as refused:
-        Measurement(SPEC, battery, find_source=nobody)
-    assert refused.value.code is Code.INVALID_REQUEST
-
-
 def test_telling_the_same_again_chooses_and_makes_the_same(battery: Battery) -> None:
     lived = Measurement(SPEC, battery)
     told: list[tuple[Decision, bool]] = []
@@ -130,33 +104,6 @@ def test_telling_the_same_again_chooses_and_makes_the_same(battery: Battery) -> 
     assert 2 <= len(made) < 8
     assert len({one.offer for one in made}) == len(made)
     assert lived.learner.data().features.shape == (8, 4)
-
-
-def test_an_arena_that_cannot_be_played_is_not_made_again(battery: Battery) -> None:
-    measurement = Measurement(
-        dataclasses.replace(SPEC, policy=Policy(random_share=0.0, generate=True, enough=1.0)),
-        battery,
-    )
-    first = measurement.choose(0)
-    assert first is not None
-    assert first.made is not None
-    measurement.learner.set_aside(first.instance)
-    second = measurement.choose(0)
-    assert second is not None
-    assert second.made is not None
-    assert second.made.offer != first.made.offer
-    assert len(measurement.learner.left) == 24
-
-
-def test_what_is_played_is_found_in_the_battery_or_with_the_decision(battery: Battery) -> None:
-    own = Decision("navigation-03", 1.0, 1.0, 0.5, {}, "informative")
-    assert played_instance(battery, own).name == "navigation-03"
-    assert "GoodGoal" in played_arena(battery, own)
-    source = FamilySource("navigation")
-    made = source.make(source.offers(load_layout("aaio")).names[-1], 1, 4)
-    asked = Decision(made.instance.name, 1.0, 1.0, 0.5, {}, "generated", made=made)
-    assert played_instance(battery, asked) == made.instance
-    assert played_arena(battery, asked) == made.arena_yaml
 
 
 def asking(**changes: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.v1 import gateway_pb2, sessions_pb2
 from animalcat.wire.protocol import OLDEST, PROTOCOL, refusal, server_refusal, version
 
 from .conftest import Service, action
@@ -39,14 +39,6 @@ async def test_a_client_of_another_protocol_is_told_what_to_do(
         assert word in error.message
     # The session waits for a client that fits.
     assert (await service.get(session)).state == sessions_pb2.SESSION_STATE_WAITING
-
-
-async def test_the_welcome_says_what_the_server_speaks(service: Service) -> None:
-    session = await service.create(1)
-    async with service.agent(session) as stream:
-        welcome = await stream.receive("welcome")
-    assert (welcome.protocol, welcome.server_version) == (PROTOCOL, version())
-    assert welcome.lease == b""
 
 
 async def test_every_protocol_that_is_spoken_is_let_in() -> None:
@@ -156,43 +148,11 @@ async def test_a_late_repetition_does_not_invalidate_what_was_played_since(
         await invalidate(service, session, 0, "another reason", request_id="late")
 
 
-async def test_tokens_and_cost_lie_beside_the_step(service: Service) -> None:
-    session = await service.create(1)
-    sent = types_pb2.Note(
-        text="left, I think", tokens_in=812, tokens_out=7, cost=0.0031, currency="EUR"
-    )
-    async with service.agent(session) as stream:
-        await stream.receive("welcome")
-        await stream.receive("episode_start")
-        await stream.send(gateway_pb2.EvaluateRequest(note=sent))
-        await stream.send(
-            gateway_pb2.EvaluateRequest(note=types_pb2.Note(text="?", cost=1.0, currency="gold"))
-        )
-        error = await stream.receive("error")
-        assert (error.code, error.fatal) == ("INVALID_REQUEST", False)
-        assert "three capital letters" in error.message
-        step = 0
-        while True:
-            await stream.send(action(step, 4))
-            frame = await stream.receive()
-            if isinstance(frame, gateway_pb2.EpisodeEnd):
-                break
-            step = frame.step
-        await stream.receive("session_end")
-    request = results_pb2.StreamEpisodeRequest(name=f"{session}/episodes/0")
-    frames = [frame async for frame in service.episodes.StreamEpisode(request)]
-    notes = [note for f in frames if f.HasField("step") for note in f.step.notes]
-    assert notes == [sent]
-
-
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
         ("gateway", "bytes lease = 9;", ""),
-        ("gateway", "bytes lease = 9;", "bytes lease = 19;"),
-        ("gateway", "string server_version = 8;", "bytes server_version = 8;"),
         ("types", "CAUSE_BAD_FRAMES = 5;", "CAUSE_BAD_FRAME = 5;"),
-        ("sessions", "rpc PauseSession(", "rpc StopSession("),
     ],
 )
 async def test_what_once_was_on_the_wire_stays(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,42 +102,3 @@ def test_what_the_layout_covers(tmp_path: Path) -> None:
     assert variant_said(naming, meant_layout(naming))[0].endswith(
         "by-way, which the battery names."
     )
-
-
-@pytest.mark.slow
-def test_a_session_over_hidden_goals(tmp_path: Path) -> None:
-    folder = tmp_path / "hidden"
-    folder.mkdir()
-    for name, text in ARENAS.items():
-        (folder / f"{name}.yml").write_text(text)
-    done = subprocess.run(
-        [
-            *(
-                sys.executable,
-                "-m",
-                "animalcat",
-                "session",
-                "run",
-                "--agent",
-                "builtin:braitenberg",
-            ),
-            *("--battery", folder, "--layout", LAYOUT.name, "--variant", LAYOUT.variant),
-            *("--max-episodes", "7", "--target-sd", "0", "--futility", "0"),
-            *("--no-certify", "--json"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "ANIMALCAT_HOME": str(tmp_path / "home")},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "note: The layout covers 7 of 10 arenas of the battery." in done.stderr
-    assert UNSEEN in done.stderr
-    result = json.loads(done.stdout)
-    profile = result["profile"]
-    assert (result["state"], result["episodes"]) == ("finished", 7)
-    assert list(profile["nodes"]) == list(LAYOUT.latent_names)
-    assert profile["provenance"]["coverage"]["covered"] == 7
-    known = profile["nodes"]["memoryAbility"]
-    assert known["unit"] == "s"
-    assert 0.0 <= known["hdi"][0] < known["mean"] < known["hdi"][1] <= 24.0

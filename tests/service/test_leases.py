@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable
@@ -16,8 +15,6 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from animalcat.client.async_client import aconnect
 from animalcat.client.direct import DirectPlay
@@ -160,27 +157,6 @@ async def test_breaks_at_every_step_leave_no_trace(
         assert not (await service.sessions.VerifySession(request)).problems
 
 
-async def test_over_tls(
-    start: Any, tmp_path: Path, fitter: Helpers, unbroken: dict[str, Any]
-) -> None:
-    recordings, _, decisions = await whole(unbroken, start, tmp_path / "whole")
-    async with serving(tmp_path / "unused", fitter) as made:
-        session = await made.create(EPISODES)
-    secured = Settings(home=tmp_path / "unused", port=0, self_signed=True)
-    async with create_server(secured, lambda: NOW, fitter, fitter.simulators) as running:
-        async with cutting(running.address) as cutter:
-            ways = iter(WAYS * decisions)
-            agent = Walker(lambda decision: cutter.cut(next(ways)))
-            ca = secured.home / "access" / "server.pem"
-            async with aconnect(cutter.address, ca=ca) as client:
-                await client.evaluate(agent, session)
-                found = await client.get_session(session)
-        assert cutter.cuts >= decisions / 2
-        assert found.episodes == EPISODES
-        folder = secured.home / "recordings" / names.parse_session(session)
-        assert {p.name: p.read_bytes() for p in sorted(folder.glob("*.mcap"))} == recordings
-
-
 async def test_an_environment_notices_nothing(
     start: Any, tmp_path: Path, unbroken: dict[str, Any]
 ) -> None:
@@ -230,9 +206,9 @@ async def test_it_comes_back_when_the_way_is_open_again(start: Any, tmp_path: Pa
         assert only.outcome in (types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE)
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_what_is_read_is_asked_for_again(tmp_path: Path, fitter: Helpers, way: Way) -> None:
+async def test_what_is_read_is_asked_for_again(tmp_path: Path, fitter: Helpers) -> None:
     """As by an agent whose connection breaks between its last step and its profile."""
+    way: Way = "down"
     async with serving(tmp_path, fitter) as service:
         session = await service.create(1)
         async with cutting(service.running.address) as cutter, aconnect(cutter.address) as client:
@@ -445,22 +421,6 @@ async def test_a_restarted_process_has_its_episode_voided(service: Service) -> N
     assert (second.episode, second.attempt) == (0, 1)
 
 
-async def test_a_restarted_process_need_not_name_its_session(start: Any, tmp_path: Path) -> None:
-    async with start(tmp_path) as service:
-        session = await service.create(1)
-        async with left(service, session), stream_of(service, "", instance="process 2") as stream:
-            assert (await stream.receive("welcome")).session == session
-
-
-async def test_a_lease_runs_out(service: Service) -> None:
-    session = await service.create(1, agent="lease:late", lease_seconds=0.2)
-    async with left(service, session, agent="lease:late") as (lease, last):
-        await service.settled(session, "WAITING", asyncio.sleep)
-        await refusal(service, session, agent="lease:late", lease=lease, seen=last.number)
-    (only,) = await service.list_episodes(session)
-    assert (only.outcome, only.cause) == (types_pb2.OUTCOME_VOID, "the agent left")
-
-
 @pytest.mark.parametrize("decisions", [0, 1])
 async def test_a_lease_runs_out_also_for_who_was_to_play_elsewhere(
     service: Service, decisions: int
@@ -554,15 +514,6 @@ async def test_to_come_back_forgives_no_bad_frames(service: Service) -> None:
         await stream.receive("episode_start")
         await stream.send(action(7, 3))
         await stream.refused("TOO_MANY_BAD_FRAMES")
-
-
-async def test_to_come_back_restarts_nothing(service: Service) -> None:
-    """After some steps the first observation is not to be had again."""
-    session = await service.create(1, agent="lease:restart")
-    async with left(service, session, steps=3, agent="lease:restart") as (lease, last):
-        for seen in range(last.number - 1):
-            await refusal(service, session, agent="lease:restart", lease=lease, seen=seen)
-    assert last.ask.step == 3
 
 
 async def test_one_process_has_one_stream(service: Service) -> None:
@@ -725,45 +676,3 @@ async def test_who_played_directly_finds_its_arena_again_too(
         recording = read_episode(path)
         assert len(recording.steps) == 5
         assert (await asyncio.to_thread(verify, recording)).difference is None
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)  # the first session's fit is compiled anew
-def test_breaks_at_any_steps_leave_no_trace(tmp_path: Path) -> None:
-    """Any kinds of breaks, several at a step too: what is stored is what was decided."""
-    numbers = itertools.count()
-    kinds = st.lists(st.lists(st.sampled_from(WAYS), max_size=3), max_size=8)
-
-    async def plays(service: Service, breaks: list[list[Way]]) -> None:
-        agent = f"any:{next(numbers)}"
-        session = await service.create(1, agent=agent)
-        async with cutting(service.running.address) as cutter:
-
-            def cut(decision: int) -> None:
-                for way in breaks[decision] if decision < len(breaks) else ():
-                    cutter.cut(way)
-
-            walker = Walker(cut)
-            async with aconnect(cutter.address) as client:
-                (played,) = (await client.evaluate(walker, session)).episodes
-        (only,) = await service.list_episodes(session)
-        assert only.steps == played.steps == walker.decisions
-        folder = service.data / "recordings" / names.parse_session(session)
-        (path,) = folder.glob("*.mcap")
-        actions = [step.action for step in read_episode(path).steps[1:]]
-        rng = np.random.default_rng(walker.seed)
-        assert actions == [walk(rng) for _ in actions]
-
-    with asyncio.Runner() as runner:
-        stack = AsyncExitStack()
-        service = runner.run(stack.enter_async_context(serving(tmp_path, None, direct=False)))
-
-        @settings(max_examples=10, deadline=None, derandomize=True)
-        @given(breaks=kinds)
-        def try_all(breaks: list[list[Way]]) -> None:
-            runner.run(asyncio.wait_for(plays(service, breaks), 600))
-
-        try:
-            try_all()
-        finally:
-            runner.run(stack.aclose())

@@ -12,7 +12,7 @@ from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import LayoutRecord
 from animalcat.service.rpc.paging import MOST, PAGE, paged
-from animalcat.v1 import layouts_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.v1 import layouts_pb2, sessions_pb2
 
 from .conftest import FILES, Service
 
@@ -42,18 +42,6 @@ async def test_pages_show_everything_once() -> None:
     assert len(paged(NAMES, str, ask())) == PAGE
     assert len(paged(NAMES, str, ask(100_000))) == MOST
     assert paged([], str, ask()).next == ""
-
-
-async def test_what_is_added_meanwhile_moves_nothing() -> None:
-    grown = list(NAMES[:30])
-
-    def look() -> Sequence[str]:
-        grown.insert(0, f"new {len(grown)}")
-        return grown
-
-    found = whole(look, 7)
-    assert found[0] == "new 30"
-    assert found[1:] == NAMES[:30]
 
 
 @pytest.mark.parametrize(
@@ -91,14 +79,6 @@ async def test_instances_have_their_features(service: Service) -> None:
     units = {feature.name: feature.unit for feature in told.features}
     assert units["rewardDistance"] == "m"
     assert set(ahead.features) <= set(units)
-
-
-async def test_a_battery_that_is_not_there_is_not_built_to_be_shown(service: Service) -> None:
-    with pytest.raises(grpc.aio.AioRpcError) as error:
-        await service.batteries.GetBattery(
-            sessions_pb2.GetBatteryRequest(name="batteries/navigation")
-        )
-    assert error.value.code() is grpc.StatusCode.NOT_FOUND
 
 
 async def test_shipped_layouts_are_told_by_digest_and_by_name(service: Service) -> None:
@@ -151,32 +131,3 @@ async def test_sessions_are_listed_by_what_is_asked_for(service: Service) -> Non
     with pytest.raises(grpc.aio.AioRpcError) as error:
         await service.sessions.ListSessions(bad)
     assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-
-
-async def test_episodes_come_in_pages(service: Service) -> None:
-    session = await service.create(5, agent="lists:episodes", seed=6)
-    await service.play(session, agent="lists:episodes")
-
-    async def pages(**asked: Any) -> list[list[tuple[int, int]]]:
-        request = results_pb2.ListEpisodesRequest(parent=session, page_size=2, **asked)
-        found: list[list[tuple[int, int]]] = []
-        while True:
-            answer = await service.episodes.ListEpisodes(request)
-            found.append([(one.episode, one.outcome) for one in answer.episodes])
-            request.page_token = answer.next_page_token
-            if not request.page_token:
-                return found
-
-    every = await pages()
-    assert [[number for number, _ in page] for page in every] == [[0, 1], [2, 3], [4]]
-    back = await pages(newest_first=True)
-    assert [[number for number, _ in page] for page in back] == [[4, 3], [2, 1], [0]]
-    both = [types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE]
-    assert {outcome for page in every for _, outcome in page} == set(both)
-    for outcome in both:
-        listed = [one for page in await pages(outcomes=[outcome]) for one in page]
-        assert listed == [one for page in every for one in page if one[1] == outcome]
-    for bad in ({"page_token": "nonsense"}, {"outcomes": [7]}):
-        with pytest.raises(grpc.aio.AioRpcError) as error:
-            await pages(**bad)
-        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT

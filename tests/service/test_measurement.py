@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.adaptive.statuses import EXHAUSTED, PRECISE
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import Measurement
@@ -50,21 +48,6 @@ def played(measurement: Measurement, episodes: int, *, random: bool) -> list[Dec
     return made
 
 
-def test_a_target_that_is_reached_is_not_said_to_be_out_of_reach(battery: Battery) -> None:
-    """The bound is for 19 agents of 20, and this may be the twentieth."""
-    spec = replace(SPEC, policy=Policy(), stop=StoppingRule(100, target_sd=0.05))
-    measurement = Measurement(spec, battery)
-    measurement.find_reach()
-    names = ["navigationAbility", "visualAbility"]
-    measuring = dict.fromkeys(names, "measuring")
-    assert set(measurement.limits(measuring)) == set(names)
-    assert set(measurement.limits({**measuring, names[0]: PRECISE})) == {names[1]}
-    told = measurement.capabilities(measurement.verdict(0.0))
-    precise = [replace(one, status=PRECISE) for one in told]
-    assert all(one.limit for one in told)
-    assert not any(one.limit for one in measurement.with_reach(precise))
-
-
 def test_repeats_of_a_random_agent_count(battery: Battery) -> None:
     spec = replace(SPEC, policy=Policy(exposures=0, probes=0.3))
     measurement = Measurement(spec, battery)
@@ -80,28 +63,6 @@ def test_repeats_of_a_random_agent_count(battery: Battery) -> None:
     assert 0 < retest["agreements"] < retest["repeats"]
     assert retest["determinism"] < 0.5
     assert data.features.shape == (40, 4)
-
-
-def test_repeats_of_a_deterministic_agent_end_with_its_battery(battery: Battery) -> None:
-    measurement = Measurement(SPEC, battery)
-    while not measurement.learner.verdict().stop:
-        played(measurement, 1, random=False)
-    assert measurement.learner.verdict().reason == EXHAUSTED
-    assert len(battery.instances) < measurement.learner.n < 40
-    assert measurement.learner.data().weights.sum() < len(battery.instances) + 2.0
-
-
-def test_telling_the_same_again_gives_the_same_choice(battery: Battery) -> None:
-    """As after a restart: weights and probes follow from what was told."""
-    first = Measurement(SPEC, battery)
-    decisions = played(first, 25, random=True)
-    outcomes = first.learner.data().outcomes
-    second = Measurement(SPEC, battery)
-    for number, (decision, outcome) in enumerate(zip(decisions, outcomes, strict=True)):
-        second.learner.tell(decision.instance, bool(outcome), number)
-    np.testing.assert_array_equal(first.learner.data().weights, second.learner.data().weights)
-    assert first.choose(25) == second.choose(25)
-    assert first.learner.summary() == second.learner.summary()
 
 
 def test_a_certificate_knows_repeats_by_what_was_known_then(battery: Battery) -> None:
@@ -131,28 +92,6 @@ def test_a_repeat_lays_no_bets(battery: Battery) -> None:
     for number, other in enumerate(others, 60):
         measurement.learner.tell(other.name, True, number)
     assert measurement.learner.data().weights[-1] == 1.0
-
-
-def test_by_default_there_are_neither_repeats_nor_probes(battery: Battery) -> None:
-    measurement = Measurement(replace(SPEC, policy=Policy()), battery)
-    decisions = played(measurement, 8, random=True)
-    assert len({decision.instance for decision in decisions}) == 8
-    assert "probe" not in {decision.reason for decision in decisions}
-    assert measurement.learner.retest is None
-    assert measurement.choose(8) is None
-
-
-def test_decisions_say_what_else_of_the_paradigm_was_left(battery: Battery) -> None:
-    measurement = Measurement(replace(SPEC, policy=Policy("random")), battery)
-    paradigm = {instance.name: instance.paradigm for instance in battery.instances}
-    left = Counter(paradigm.values())
-    for number, decision in enumerate(played(measurement, 8, random=True)):
-        mine = paradigm[decision.instance]
-        assert decision.peers is not None
-        assert decision.peers.left == left[mine]
-        assert decision.peers.open
-        assert decision.peers.propensity == pytest.approx(left[mine] / (8 - number))
-        left[mine] -= 1
 
 
 def test_a_session_of_rules_that_are_not_known_cannot_go_on(battery: Battery) -> None:

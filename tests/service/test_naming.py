@@ -15,7 +15,6 @@ from animalcat.service.batteries.naming import (
     NamesError,
     TaskKind,
     groups_of,
-    joined_groups,
     kinds_of,
     link_of,
     links_of,
@@ -46,11 +45,6 @@ from .conftest import arena
 )  # fmt: skip
 def test_a_pattern_reads_names(pattern: str, name: str, kind: TaskKind | None) -> None:
     assert parse_pattern(pattern).find(name) == kind
-
-
-def test_matching_takes_no_time_however_odd_the_pattern() -> None:
-    pattern = parse_pattern("-".join(["{_}"] * 40) + "-{paradigm}!")
-    assert pattern.find("-".join("a" * 400)) is None
 
 
 @pytest.mark.parametrize(
@@ -109,12 +103,6 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Battery:
     return import_files(
         FILES, 0, tmp_path_factory.mktemp("store"), names="{suite}/{paradigm}-{task}-{variant}"
     )
-
-
-def test_an_imported_battery_keeps_what_names_say(imported: Battery) -> None:
-    again = load(imported.digest, imported.folder.parent)
-    one = again.instances[again.index["s/run-far-large"]]
-    assert (one.suite, one.paradigm, one.task_name, one.variant) == ("s", "run", "far", "large")
 
 
 def test_variants_of_one_demand_vector_are_a_group(imported: Battery) -> None:
@@ -177,11 +165,6 @@ def test_what_does_not_fit_names_the_place(tmp_path: Path, table: str, words: st
     with pytest.raises(TableError, match=words):
         import_files(files, 0, tmp_path, table)
     assert not list(tmp_path.iterdir())
-
-
-def test_groups_are_joined_by_what_cannot_be_told_apart() -> None:
-    found = joined_groups(["a", "b", "b", "c", "d"], [1, 2, 3, 3, 4])
-    assert found == ["a", "b", "b", "b", "d"]
 
 
 def test_names_say_what_is_a_control_of_what() -> None:

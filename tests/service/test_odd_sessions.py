@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from importlib.resources import files
 from typing import Any
 
 import grpc
-import jsonschema
 import numpy as np
 import pytest
 
 from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.library import text_of
-from animalcat.service.measuring.coverage import SAME_ARENA
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.rpc.gateway import GrpcLink
 from animalcat.service.session.link import AgentLeftError
@@ -97,17 +93,6 @@ async def test_an_exhausted_battery_ends_the_session(service: Any) -> None:
     assert {c.status for c in found.capabilities} == {sessions_pb2.MEASURING_STATUS_USED_UP}
 
 
-async def test_one_arena_under_several_names_is_one(service: Any) -> None:
-    same = [(f"navigation-{k}.yaml", arena(12)) for k in range(5)]
-    session = await made(service, "equal", same, stop=rule(target_sd=0.01))
-    found = await played(service, session.name, AHEAD)
-    episodes = await service.list_episodes(session.name)
-    assert [e.instance for e in episodes] == ["navigation-0"]
-    assert (found.successes, found.reason) == (1, EXHAUSTED)
-    told = (await profile_of(service, session.name))["provenance"]["coverage"]
-    assert told["left_out"] == {SAME_ARENA: 4}
-
-
 @pytest.mark.parametrize(("action", "successes"), [(AHEAD, 6), (STAY, 0)])
 async def test_an_agent_that_always_or_never_succeeds(
     service: Any, action: int, successes: int
@@ -152,12 +137,6 @@ async def test_contradictory_rules_are_refused_at_the_start(
     assert words in str(refused.value.details())
 
 
-async def test_all_of_nothing_but_a_budget_is_the_budget(service: Any) -> None:
-    session = await made(service, "six", near(6), stop=rule(4, combine=sessions_pb2.COMBINE_ALL))
-    found = await played(service, session.name, AHEAD)
-    assert (found.episodes, found.reason) == (4, "the budget of 4 episodes is used up")
-
-
 async def test_a_target_out_of_reach_is_said_while_it_plays_and_ever_after(service: Any) -> None:
     session = await made(service, "three", near(3), stop=rule(target_sd=0.02))
     name = session.name
@@ -173,12 +152,6 @@ async def test_a_target_out_of_reach_is_said_while_it_plays_and_ever_after(servi
     assert [c.limit for c in stored.capabilities] == [c.limit for c in found.capabilities]
 
 
-async def test_a_target_in_reach_is_not_talked_of(service: Any) -> None:
-    session = await made(service, "eight", near(8), stop=rule(2, target_sd=0.9))
-    found = await played(service, session.name, AHEAD)
-    assert {c.limit for c in found.capabilities} == {""}
-
-
 async def test_a_session_ends_well_though_nobody_knows_what_its_battery_can_tell(
     service: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -191,20 +164,6 @@ async def test_a_session_ends_well_though_nobody_knows_what_its_battery_can_tell
     assert found.state == sessions_pb2.SESSION_STATE_FINISHED
     assert (await profile_of(service, session.name))["provenance"]["limits"] == {}
     assert "Singular matrix" in caplog.text
-
-
-async def test_repeats_are_probed_and_the_profile_says_how_random_the_agent_is(
-    service: Any,
-) -> None:
-    policy = sessions_pb2.SelectionPolicy(exposures=0, probes=0.5, random_share=0.3)
-    session = await made(service, "three", near(3), stop=rule(14), policy=policy)
-    found = await played(service, session.name, AHEAD)
-    episodes = await service.list_episodes(session.name)
-    retest = (await profile_of(service, session.name))["provenance"]["retest"]
-    assert retest["repeats"] == found.episodes - len({e.instance for e in episodes}) > 0
-    assert retest["agreements"] == retest["repeats"]
-    assert retest["determinism"] > 0.7
-    assert Counter(e.decision.reason for e in episodes)[sessions_pb2.REASON_PROBE] > 0
 
 
 async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
@@ -230,21 +189,6 @@ async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: A
     }
     stored = service.running.engines.parts.store.session(session.name.split("/")[1])
     assert stored.misfit == found.misfit
-
-
-@pytest.mark.slow
-async def test_after_an_alarm_profile_and_page_say_that_it_stands(service: Any) -> None:
-    session = await contradicted(service, stop=rule(32))
-    found = await played(service, session.name, AHEAD)
-    profile = await profile_of(service, session.name)
-    schema = json.loads((files("animalcat") / "schemas" / "profile.schema.json").read_text())
-    jsonschema.validate(profile, schema)
-    assert profile["provenance"]["misfit"] == found.misfit
-    alarm = profile["provenance"]["alarm"]
-    assert alarm["stands"]
-    assert found.misfit.startswith(f"since episode {alarm['raised_at']}: ")
-    page = (await service.exported(session.name, results_pb2.PROFILE_FORMAT_HTML)).decode()
-    assert "does not describe this agent" in page
 
 
 async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong(

@@ -344,17 +344,6 @@ async def test_what_tells_nothing_changes_nothing(change: str, played: Played) -
     assert by_table(played, CHANGES[change](played.outcomes)) == played.evidence
 
 
-async def test_names_of_agents_change_nothing(sessions: dict[str, Played]) -> None:
-    """Also where several agents are in one table, whose names change places."""
-    one, other = sessions["plain"], sessions["repeats"]
-    both = pd.concat([one.outcomes, other.outcomes], ignore_index=True)
-    swapped = both.assign(agent=both["agent"].map({one.agent: other.agent, other.agent: "new"}))
-    assert by_table(one, both) == one.evidence
-    assert by_table(one, both, other.agent) == other.evidence
-    assert by_table(one, swapped, other.agent) == one.evidence
-    assert by_table(one, swapped, "new") == other.evidence
-
-
 async def test_evidence_that_differs_is_told_apart(sessions: dict[str, Played]) -> None:
     one = sessions["plain"]
     assert len({each.evidence for each in sessions.values()}) == len(KINDS)
@@ -405,36 +394,6 @@ async def test_the_command_line_fits_the_posterior_of_the_session(
     assert entry["instances"] == EPISODES
     assert any(note.startswith(f"{EPISODES} rows left out") for note in entry["notes"])
     close(entry, one.profile)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("kind", KINDS)
-async def test_all_routes_fit_the_posterior_of_the_session(
-    kind: str, sessions: dict[str, Played], tmp_path: Path
-) -> None:
-    one = sessions[kind]
-    close(json.loads(one.files["json"]), one.profile)
-    results = read_results(one.files["netcdf"])
-    close(nodes_of(results.fitted), one.profile)
-    table = of_export(one.outcomes, [])[0].covered([one.layout]).table
-    features, weights = table.instances.features(one.layout), table.weights_of(one.agent)
-    request = FitRequest(one.layout, features, table.outcomes[0], 7, weights=weights)
-    found = await asyncio.to_thread(fit, request)
-    assert found.diagnostics["evidence"] == one.evidence
-    close(nodes_of(found), one.profile)
-    entries: list[Mapping[str, Any]] = []
-    for form in FORMS:
-        path = tmp_path / f"session.{form}"
-        path.write_bytes(one.files[form])
-        entries.append(await asyncio.to_thread(fitted, one.layout, "--table", path))
-    if kind != "repeats":
-        rewards = tmp_path / "rewards.csv"
-        rewards.write_text(one.rewards)
-        source = ("--battery", arenas(tmp_path), "--outcomes", rewards, "--as", "returns")
-        entries.append(await asyncio.to_thread(fitted, one.layout, *source))
-    for entry in entries:
-        assert entry["diagnostics"]["evidence"] == one.evidence
-        close(entry, one.profile)
 
 
 @pytest.mark.thorough

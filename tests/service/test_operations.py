@@ -11,7 +11,7 @@ import pytest
 
 from animalcat.service.batteries.battery import Tick
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.operations import KEPT, Operations
+from animalcat.service.operations import Operations
 from animalcat.v1 import operations_pb2, sessions_pb2
 from animalcat.values import Operation, OperationKind, OperationState
 
@@ -127,19 +127,6 @@ async def test_what_the_server_left_is_aborted(tmp_path: Path, orderly: bool) ->
     await ours.close()
 
 
-async def test_the_oldest_are_forgotten(tmp_path: Path) -> None:
-    async def nothing(tick: Tick) -> str:
-        return ""
-
-    ours = operations(tmp_path)
-    for _ in range(KEPT + 5):
-        await ended(ours, ours.begin(OperationKind.BUILD_BATTERY, "batteries/b", nothing))
-    assert len(ours.all()) <= KEPT + 1
-    assert len(list(tmp_path.glob("*.json"))) == len(ours.all())
-    with pytest.raises(ServiceError, match="build-battery-000001"):
-        ours.get("build-battery-000001")
-
-
 async def test_a_battery_is_built_over_the_wire(service: Service) -> None:
     request = sessions_pb2.BuildBatteryRequest(
         family="navigation", instances=40, seed=3, name="forty", request_id="forty"
@@ -165,23 +152,3 @@ async def test_a_battery_is_built_over_the_wire(service: Service) -> None:
     request.instances = 41
     with pytest.raises(grpc.aio.AioRpcError, match="request id 'forty' was used"):
         await service.batteries.BuildBattery(request)
-
-
-async def test_operations_are_listed_by_state_and_page(service: Service) -> None:
-    for _ in range(3):
-        await service.import_files()
-    seen: list[str] = []
-    request = operations_pb2.ListOperationsRequest(page_size=2, states=[DONE])
-    while True:
-        answer = await service.operations.ListOperations(request)
-        assert all(one.state == DONE for one in answer.operations)
-        assert len(answer.operations) <= 2
-        seen += [one.name for one in answer.operations]
-        if not answer.next_page_token:
-            break
-        request.page_token = answer.next_page_token
-    assert len(seen) == len(set(seen)) >= 3
-    numbers = [int(name.rsplit("-", 1)[1]) for name in seen]
-    assert numbers == sorted(numbers, reverse=True)
-    none = operations_pb2.ListOperationsRequest(states=[CANCELLED])
-    assert not (await service.operations.ListOperations(none)).operations

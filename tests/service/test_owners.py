@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -222,21 +221,6 @@ async def test_commands_of_several_people(
         assert (await run("ann", "server", "status")).exit_code == 0
 
 
-async def test_one_researcher_on_one_machine_notices_nothing(
-    start: Callable[[Path], Any], tmp_path: Path
-) -> None:
-    async with (
-        start(tmp_path) as service,
-        animalcat.aconnect(service.running.address) as client,
-    ):
-        await client.build_battery("navigation", 6, name="mine")
-        session = await client.create_session(agent="a", battery="mine", max_episodes=3)
-        assert session.owner == ""
-        assert len(await client.list_sessions(OwnerFilter(mine=True))) == 1
-        assert len(await client.list_batteries(OwnerFilter(mine=True))) == 1
-        await client.delete_session(session)
-
-
 def test_the_same_layout_brought_by_two_is_seen_by_all(tmp_path: Path) -> None:
     store = SqlStore.in_directory(tmp_path)
     for owner, then in (("ann", "ann"), ("", "ann"), ("ann", "ann"), ("bob", ""), ("ann", "")):
@@ -292,12 +276,3 @@ def test_pages_of_lists_hold_what_one_may_see(tmp_path: Path) -> None:
             numbers.add(len(seen))
     assert len(numbers) > 4
     store.close()
-
-
-def test_a_token_says_whose_it_is(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="begins with ="):
-        Tokens(tmp_path).create(Role.RESEARCHER, subject="=ann")
-    for role in (Role.RESEARCHER, Role.VIEWER):
-        with pytest.raises(ValueError, match="give a subject"):
-            Tokens(tmp_path).create(role)
-    assert Tokens(tmp_path, lambda: NOW + timedelta(1)).all() == []

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,9 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
-from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.service.batteries.battery import (
@@ -30,11 +26,11 @@ from animalcat.service.batteries.battery import (
     read_files,
 )
 from animalcat.service.batteries.naming import paradigm_of
-from animalcat.service.errors import CATALOGUE, Code, ServiceError, public, unknown
+from animalcat.service.errors import CATALOGUE, Code, public
 from animalcat.service.host.lock import DirectoryInUseError, DirectoryLock, running_server
 from animalcat.service.host.settings import ExposureError, Settings, SettingsError, check_exposure
 from animalcat.service.measuring.certificates import fit_seed
-from animalcat.service.measuring.measurement import Measurement, is_checkpoint
+from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.session.events import Event, EventBus
 from animalcat.service.session.turns import FrameError, expand
 from animalcat.v1 import gateway_pb2
@@ -88,13 +84,6 @@ class TestBattery:
         assert import_files(reversed(files), 0, tmp_path) == one
         assert len([p for p in tmp_path.iterdir() if p.is_dir()]) == 1
 
-    def test_a_file_that_cannot_be_read_is_named_with_its_line(self, tmp_path: Path) -> None:
-        with pytest.raises(ArenaError, match=r"x/bad\.yaml:5"):
-            import_files(
-                [ArenaFile("x/bad.yaml", "arenas:\n  0:\n    t: 3\n  b: [\n")], 0, tmp_path
-            )
-        assert not list(tmp_path.iterdir())
-
     def test_files_with_several_arenas_give_an_instance_each(self, tmp_path: Path) -> None:
         text = RANDOM_PLACES + RANDOM_PLACES.split("arenas:\n")[1].replace("  0:", "  1:")
         battery = import_files([ArenaFile("two.yaml", text)], 0, tmp_path)
@@ -114,10 +103,6 @@ class TestBattery:
     def test_paradigms(self, name: str, paradigm: str) -> None:
         assert paradigm_of(name) == paradigm
 
-    def test_a_folder_without_arenas(self, tmp_path: Path) -> None:
-        with pytest.raises(AnimalcatError, match="no YAML files"):
-            list(read_files(tmp_path))
-
     @pytest.mark.data
     @pytest.mark.slow
     def test_the_competition_is_read(self, data_dir: Path, tmp_path: Path) -> None:
@@ -128,32 +113,6 @@ class TestBattery:
 
 
 class TestMeasurement:
-    def test_telling_the_same_again_chooses_the_same(self, navigation: Battery) -> None:
-        """The state after a restart is the state before it, at every episode."""
-        told: list[tuple[str, float, int]] = []
-        lived = Measurement(SPEC, navigation)
-        for number in range(12):
-            decision = lived.choose(number)
-            assert decision is not None
-            fresh = Measurement(SPEC, navigation)
-            for entry in told:
-                fresh.learner.tell(*entry)
-            assert fresh.choose(number) == decision
-            assert fresh.learner.verdict() == lived.learner.verdict()
-            told.append((decision.instance, float(number % 3 == 0), number))
-            lived.learner.tell(*told[-1])
-        assert fresh.learner.n == 11
-
-    def test_an_instance_set_aside_is_never_chosen(self, navigation: Battery) -> None:
-        measurement = Measurement(SPEC, navigation)
-        first = measurement.choose(0)
-        assert first is not None
-        measurement.learner.set_aside(first.instance)
-        second = measurement.choose(0)
-        assert second is not None
-        assert second.instance != first.instance
-        assert len(measurement.learner.left) == 39
-
     def test_every_instance_is_played_once_then_it_is_enough(self, navigation: Battery) -> None:
         measurement = Measurement(
             dataclasses.replace(SPEC, stop=StoppingRule(1000, target_sd=0, futility=0)), navigation
@@ -170,9 +129,6 @@ class TestMeasurement:
         assert number == 40
         assert measurement.learner.verdict().reason == EXHAUSTED
         assert measurement.choose(number) is None
-
-    def test_checkpoints(self) -> None:
-        assert [n for n in range(300) if is_checkpoint(n)] == [16, 32, 64, 128, 256]
 
     def test_fits_have_seeds_of_their_own(self) -> None:
         keys = [
@@ -217,23 +173,6 @@ class TestExposure:
         with pytest.raises(SettingsError, match=said):
             Settings()
 
-    @pytest.mark.parametrize("command", ["serve", "session list"])
-    def test_a_command_says_which_setting_will_not_do(
-        self, command: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("ANIMALCAT_MAX_WORKERS", "x")
-        done = subprocess.run(
-            [sys.executable, "-m", "animalcat", *command.split()], capture_output=True, text=True
-        )
-        assert done.returncode == 2
-        assert done.stderr.startswith("error: ANIMALCAT_MAX_WORKERS=x: input should be")
-
-    def test_settings_come_from_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("ANIMALCAT_HOME", "/somewhere")
-        monkeypatch.setenv("ANIMALCAT_PORT", "7")
-        assert Settings().home == Path("/somewhere")
-        assert Settings(host="::1").address == "[::1]:7"
-
 
 class TestLock:
     def test_one_holder_at_a_time(self, tmp_path: Path) -> None:
@@ -262,14 +201,6 @@ class TestErrors:
         assert shown.code is Code.INTERNAL
         assert "secret" not in shown.message
         assert "secret" in caplog.text
-
-    def test_unknown_names_list_the_valid_ones(self) -> None:
-        error = unknown(Code.UNKNOWN_LAYOUT, "layout", "x", [f"n{k:02}" for k in range(25)])
-        assert "n00, n01" in error.message
-        assert "and 5 more" in error.message
-
-    def test_texts_are_limited(self) -> None:
-        assert len(ServiceError(Code.INTERNAL, "x" * 10_000).message) == 3000
 
 
 class TestEvents:

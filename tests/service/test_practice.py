@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -20,23 +19,15 @@ from animalcat.envs.types import Observation
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.service.batteries.battery import ArenaFile, import_files
 from animalcat.service.errors import ServiceError
-from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement, practice_order
 from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.verify import verify
-from animalcat.service.session.evidence import Evidence
 from animalcat.text import names
-from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
 from animalcat.values import (
-    PRACTICE,
-    Decision,
-    Episode,
-    Outcome,
-    Session,
     SessionSpec,
-    SessionState,
 )
-from tests.service.conftest import FILES, NOW, Service, action, walk
+from tests.service.conftest import FILES, Service, action, walk
 from tests.service.test_direct import Walker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -189,12 +180,6 @@ async def test_slots_and_twins_practise_too(service: Service, fresh: bool) -> No
     assert all((one.decision.made is not None) == fresh for one in episodes)
 
 
-async def test_more_than_there_are_is_refused(service: Service) -> None:
-    for number, why in ((len(FILES), "leave none"), (len(FILES) + 1, "there are 24")):
-        with pytest.raises(grpc.aio.AioRpcError, match=why):
-            await service.create(1, agent="practice:many", practice=number)
-
-
 async def test_what_is_set_apart_for_practice_comes_first(tmp_path: Path) -> None:
     battery = import_files([ArenaFile(name, text.decode()) for name, text in FILES], 0, tmp_path)
     apart = {"navigation-03", "navigation-07", "navigation-11"}
@@ -223,48 +208,3 @@ async def test_what_is_set_apart_for_practice_comes_first(tmp_path: Path) -> Non
     assert not measurement.learner.left
     with pytest.raises(ServiceError, match="practice"):
         Measurement(replace(spec, practice=24), battery)
-
-
-async def test_what_another_slot_has_played_is_not_practised_on(tmp_path: Path) -> None:
-    """An arena to practise on fails too often; the next in order counts in another slot."""
-    battery = import_files([ArenaFile(name, text.decode()) for name, text in FILES], 0, tmp_path)
-    spec = SessionSpec("a", "small", practice=1, seed=1, slots=2)
-    measurement = Measurement(spec, battery)
-    order = practice_order(spec, battery, [one.name for one in battery.instances])
-
-    def attempt(number: int, name: str, outcome: Outcome, k: int = 0) -> Episode:
-        decision = Decision(name, 0.0, 1.0, 0.5, {}, "random" if number else PRACTICE)
-        cause = "backend: no" if outcome is Outcome.FAULT else ""
-        return Episode("s", number, k, decision, outcome=outcome, cause=cause)
-
-    attempts = [attempt(0, order[0], Outcome.FAULT, k) for k in range(MAX_FAULTS)]
-    attempts.append(attempt(1, order[1], Outcome.SUCCESS))
-    parts: Any = SimpleNamespace(store=None, fitter=None, files=None, versions={}, memory=None)
-    session = Session("s", spec, SessionState.WAITING, "", NOW)
-    evidence = Evidence(session, measurement, attempts, parts)
-    decision = await evidence.choose(0)
-    assert decision is not None
-    assert (decision.instance, decision.reason) == (order[2], PRACTICE)
-    evidence.close()
-
-
-async def test_a_campaign_counts_no_practice(service: Service) -> None:
-    await service.import_files()
-    agents = ["practice:one", "practice:two"]
-    spec = campaigns_pb2.CampaignSpec(
-        agents=agents,
-        session=sessions_pb2.SessionSpec(
-            battery="batteries/small", layout="aaio", seed=3, certify=False, practice=2
-        ),
-        budget=4,
-        common=2,
-    )
-    request = campaigns_pb2.CreateCampaignRequest(spec=spec)
-    campaign = (await service.campaigns.CreateCampaign(request)).campaign
-    both = zip(campaign.sessions, agents, strict=True)
-    await asyncio.gather(*(service.play(one.name, agent=agent) for one, agent in both))
-    found = [await service.list_episodes(one.name) for one in campaign.sessions]
-    first, second = ([e.instance for e in played] for played in found)
-    assert first == second
-    assert len(first) == 4
-    assert [(await service.get(one.name)).practised for one in campaign.sessions] == [2, 2]

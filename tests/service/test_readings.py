@@ -13,9 +13,8 @@ from animalcat.service.batteries import battery as batteries
 from animalcat.service.batteries import drafts, readings
 from animalcat.service.batteries.battery import build_family, family_readings
 from animalcat.service.batteries.drafts import SAMPLE, Draft, fixed_arena
-from animalcat.service.batteries.readings import Reading, Shelf, key_of, ship, shipped
+from animalcat.service.batteries.readings import Reading, key_of, ship, shipped
 from animalcat.service.batteries.recipes import drawn_instances, recipe_drafts
-from animalcat.service.batteries.validity import PlannerVerdict
 from animalcat.service.library.batteries import FAMILY_SIZE, USUAL_FAMILY
 
 AGAIN = "run `python -m animalcat.service.library.batteries`"
@@ -40,16 +39,6 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(drafts, "_read", counted)
     return names
-
-
-def test_no_arena_is_measured_twice(tmp_path: Path, measured: list[str]) -> None:
-    first = build_family("navigation", SMALL, 7, tmp_path / "one")
-    assert len(measured) == SMALL
-    again = build_family("navigation", SMALL, 7, tmp_path / "two")
-    assert len(measured) == SMALL
-    assert again.digest == first.digest
-    build_family("navigation", SMALL, 8, tmp_path / "two")
-    assert len(measured) == 2 * SMALL
 
 
 def test_what_other_code_measured_or_is_broken_is_measured_again(
@@ -99,14 +88,6 @@ def test_what_was_not_used_for_longest_leaves_a_full_cache(tmp_path: Path) -> No
     assert not (tmp_path / "none").exists()
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert len(build_family("navigation", 2, 7, tmp_path).instances) == 2
-
-
 def test_what_is_shipped_is_what_is_measured(tmp_path: Path, measured: list[str]) -> None:
     """Fails when a demand has changed: `python -m animalcat.service.library.batteries`."""
     known = shipped(USUAL_FAMILY)
@@ -137,16 +118,6 @@ def test_what_is_shipped_is_not_believed_where_a_sample_differs(
     made = build_family("navigation", SMALL, 7, tmp_path)
     assert all(instance.features["rewardSize"] < 99 for instance in made.instances)
     assert len(measured) == SMALL + 1  # the sample ends at the first that differs
-
-
-def test_a_reading_is_kept_as_it_is(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
-    reading = Reading({"a": 0.1 + 0.2}, {"b": "no goal"})
-    played = reading._replace(verdict=PlannerVerdict(False, -1.0, 30, "it died"))
-    for one in (reading, played):
-        shelf.keep("key", one)
-        assert shelf.find("key") == one
-    assert shelf.find("other") is None
 
 
 def test_what_recipes_ship_belongs_to_their_arenas() -> None:

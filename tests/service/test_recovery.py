@@ -19,11 +19,9 @@ from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.battery import build_family
 from benchmarks import recovery
-from benchmarks.recovery import Size, in_turn
+from benchmarks.recovery import Size
 from benchmarks.recovery_agents import (
     SITES,
-    interval_of_correlation,
-    interval_of_share,
     weak_agents,
 )
 from benchmarks.recovery_outcomes import Outcomes, Strength, holds
@@ -100,21 +98,6 @@ def test_a_strength_tells_for_which_others_everything_is_the_same() -> None:
     assert [holds(strength.asked, other) for other in near] == [False, True, True, False]
 
 
-def test_nothing_can_be_done_with_a_strength_that_it_does_not_note() -> None:
-    strength: Any = Strength(2.0)
-    uses: list[Callable[[], object]] = [
-        lambda: float(strength),
-        lambda: math.sqrt(strength),
-        lambda: strength + 1.0,
-        lambda: 2.0 * strength,
-        lambda: {strength},
-    ]
-    for use in uses:
-        with pytest.raises(TypeError):
-            use()
-    assert not strength.asked
-
-
 def test_outcomes_are_shared_by_a_file(tmp_path: Path) -> None:
     file = tmp_path / "played.jsonl"
     one, other = Outcomes(file), Outcomes(file)
@@ -132,34 +115,6 @@ def test_outcomes_are_shared_by_a_file(tmp_path: Path) -> None:
     file.write_bytes(whole + b'["agent other", {}, true]\n')
     assert other.find("agent other", {}) is True
     assert Outcomes().find("agent arena", {}) is None
-
-
-def test_rows_take_turns() -> None:
-    a, b, c, d = (Task(name, 1, 12) for name in "abcd")
-    assert in_turn([[a, b, c], [d], []]) == [a, d, b, c]
-
-
-def test_intervals_hold_what_they_are_of() -> None:
-    low, high = interval_of_share(18, 20)
-    assert 0.7 < low < 0.9 < high < 1.0
-    assert interval_of_share(20, 20)[1] == pytest.approx(1.0)
-    x = [float(k) for k in range(20)]
-    assert interval_of_correlation(x, [k**2 for k in x]) == pytest.approx((1.0, 1.0, 1.0))
-    noise = np.random.default_rng(0).normal(0, 4, 20)
-    rho, low, high = interval_of_correlation(x, [k + n for k, n in zip(x, noise, strict=True)])
-    assert low < rho < high < 1.0
-
-
-def test_a_session_finds_a_short_path(tmp_path: Path) -> None:
-    battery = build_family("navigation", 24, 0, tmp_path)
-    place = Place(tmp_path, battery.digest, "aaio", "")
-    short = place.session(Task("builtin:planner+path=4", 1, 8))
-    once = place.played
-    assert place.session(Task("builtin:planner+path=4", 1, 8)) == short
-    assert place.played == once  # what was played is not played again
-    able = place.session(Task("builtin:planner", 1, 8))
-    assert able.successes > short.successes
-    assert able.means["navigationAbility"] > short.means["navigationAbility"] + 0.2
 
 
 def test_what_holds_for_another_strength_is_not_played_again(tmp_path: Path) -> None:
@@ -189,10 +144,3 @@ def test_the_table_is_made_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     kept = json.loads((tmp_path / "aaio.json").read_text())
     assert kept["rows"] == rows
     assert len(kept["sessions"]) == 2 * 3 + 1 + 5 + 1
-
-
-@pytest.mark.slow
-def test_without_time_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery, "WORKERS", 1)
-    rows = recovery.run(sites=["aaio"], size=Size(0.0, 3, 1, 0.0, 2, 1, 1, 12, -1.0))
-    assert {row["note"] for row in rows} == {"not played: no time was left", "there are none"}

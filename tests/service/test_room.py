@@ -56,29 +56,6 @@ async def test_a_place_goes_to_the_campaign_that_holds_fewest() -> None:
     assert not guests.room.waited_for
 
 
-async def test_a_campaign_has_no_more_than_its_quota() -> None:
-    guests = Guests(Room(quota=2))
-    await guests.ask("one", "one", "one", "two")
-    assert guests.let_in == ["one", "one", "two"]
-    assert guests.room.hindrance("one") == "one of the 2 simulators of its campaign"
-    assert guests.room.waited_for
-    await guests.leave("one")
-    assert guests.let_in == ["one", "one", "two", "one"]
-
-
-async def test_only_so_many_are_on_their_way() -> None:
-    room = Room(abreast=1)
-    await room.enter("one")
-    second = asyncio.create_task(room.enter("two"))
-    await asyncio.sleep(0)
-    assert not second.done()
-    assert room.hindrance("three") == "its turn for a simulator"
-    room.arrive()
-    await second
-    room.leave("two", arrived=False)
-    assert (room.coming, room.hindrance("three")) == (0, "")
-
-
 @pytest.mark.parametrize("admitted", [False, True])
 async def test_one_that_goes_away_leaves_no_place_taken(admitted: bool) -> None:
     guests = Guests(Room(most=1))

@@ -18,7 +18,7 @@ from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.drafts import Draft, measured
-from animalcat.service.batteries.selection import MOST, DemandRows, Together, scales_of, select
+from animalcat.service.batteries.selection import MOST, DemandRows, Together, select
 
 LAYOUT: Final = load_layout("object-permanence", "measured")
 ABSENT: Final = {
@@ -50,21 +50,6 @@ def instance(name: str, task: str = "", **demands: float) -> Instance:
     missing = {k: "never hidden" for k, v in demands.items() if not np.isfinite(v)}
     origin = Origin("", "", "", "test", task) if task else None
     return Instance(name, "all", features, 0.0, 100, 0, "", missing, (), origin)
-
-
-def test_where_demands_are_easy_follows_from_the_layout() -> None:
-    found = {one.name: (one.easy, one.hard) for one in scales_of(LAYOUT)}
-    assert found == {
-        "rampNeeded": (0.0, (1.0,)),
-        "lavaToAvoid": (0.0, (1.0,)),
-        "platformNeeded": (0.0, (1.0,)),
-        "goalDistance": (0.0, (56.0,)),
-        "goalSize": (5.0, (0.4,)),
-        "rightLeftPosition": (0.0, (-1.0, 1.0)),
-        "occluderPresence": (0.0, (1.0,)),
-        "timeUnderOcc": (0.0, (20.0,)),
-        "numPositions": (1.0, (15.0,)),
-    }
 
 
 def random_instances(count: int, seed: int, together: float = 0.0) -> list[Instance]:
@@ -101,19 +86,6 @@ def test_demands_that_go_together_are_named() -> None:
     assert all(one.most < 0.3 for one in found[1:])
 
 
-def test_ends_need_the_other_demands_to_be_easy() -> None:
-    made = [
-        instance("easy", "1"),
-        instance("far", "2", goalDistance=50.0),
-        instance("far.long", "2", goalDistance=50.0, timeUnderOcc=15.0),
-        instance("also-far", "3", goalDistance=45.0),
-        instance("half", "4", goalDistance=30.0),
-        instance("shown", "5", occluderPresence=0.0, timeUnderOcc=np.nan, numPositions=np.nan),
-    ]
-    ends = DemandRows.of(LAYOUT, made).at_ends()
-    assert ends == {"easy", "far", "also-far", "shown"}
-
-
 def test_a_selection_takes_demands_apart_and_no_task() -> None:
     made = random_instances(200, 3, together=0.35)
     ends = [instance(f"e{k}", f"e{k}", goalDistance=50.0, timeUnderOcc=1.0) for k in range(3)]
@@ -128,13 +100,6 @@ def test_a_selection_takes_demands_apart_and_no_task() -> None:
     assert all((one.name in chosen) == (f"{one.name[:4]}.size" in chosen) for one in made[1:3])
     assert {one.name for one in ends} <= chosen
     assert chosen == select(LAYOUT, made, 240, unsolved)
-
-
-def test_what_is_not_solved_goes_as_far_as_there_is_a_choice() -> None:
-    made = [instance(f"i{k}", f"t{k}", goalDistance=5.0 * k) for k in range(8)]
-    chosen = select(LAYOUT, made, 6, ["i0", "i3", "i4"])
-    assert len(chosen) == 6
-    assert not chosen & {"i0", "i3"}
 
 
 def easy_task(seed: int) -> tuple[Family, list[FamilyInstance]]:
@@ -159,11 +124,6 @@ def _measured(made: FamilyInstance) -> Instance:
 
 
 Task = tuple[Family, Sequence[FamilyInstance], Sequence[Instance]]
-
-
-def test_each_control_of_an_easy_instance_is_at_an_end(task: Task) -> None:
-    _, made, instances = task
-    assert DemandRows.of(LAYOUT, instances).at_ends() == {one.name for one in made}
 
 
 def test_what_the_family_claims_holds_when_it_is_played(task: Task) -> None:

@@ -70,15 +70,6 @@ async def test_a_session_is_played_measured_and_kept(service: Any) -> None:
     assert profile["nodes"]["navigationAbility"]["status"] == "budget"
 
 
-async def test_past_episodes_can_be_watched_again(service: Any) -> None:
-    session = await service.create(3, certify=False)
-    await service.play(session)
-    request = sessions_pb2.WatchSessionRequest(name=session, from_start=True)
-    events = [event async for event in service.sessions.WatchSession(request)]
-    assert [e.episode.episode for e in events if e.HasField("episode")] == [0, 1, 2]
-    assert events[-1].session.state == sessions_pb2.SESSION_STATE_FINISHED
-
-
 async def test_who_watches_from_the_start_hears_that_an_outcome_is_invalid(service: Any) -> None:
     session = await service.create(3, certify=False, seed=41)
     async with service.agent(session) as stream:
@@ -159,19 +150,6 @@ async def test_the_posterior_is_exported_with_its_draws(service: Any, tmp_path: 
     assert again["posterior"].equals(kept["posterior"])
 
 
-async def test_a_recorded_episode_is_streamed(service: Any) -> None:
-    session = await service.create(1, certify=False)
-    await service.play(session)
-    request = results_pb2.StreamEpisodeRequest(name=f"{session}/episodes/0")
-    frames = [frame async for frame in service.episodes.StreamEpisode(request)]
-    (episode,) = await service.list_episodes(session)
-    assert frames[0].header.name == f"{session}/episodes/0-0"
-    assert frames[0].header.decision == episode.decision
-    assert len(frames) == episode.steps + 3
-    assert frames[-1].footer.episode_return == episode.episode_return
-    assert sum(f.step.reward for f in frames[1:-1]) == pytest.approx(episode.episode_return)
-
-
 async def test_same_seed_same_session(start: Start, tmp_path: Path) -> None:
     """Same decisions, same outcomes, same recording bytes, in another data directory."""
     played: list[list[sessions_pb2.EpisodeSummary]] = []
@@ -188,15 +166,6 @@ async def test_same_seed_same_session(start: Start, tmp_path: Path) -> None:
     recorded = [sorted((tmp_path / name).rglob("*.mcap")) for name in ("a", "b")]
     assert [f.name for f in recorded[0]] == [f"{k}-0.mcap" for k in range(6)]
     assert [f.read_bytes() for f in recorded[0]] == [f.read_bytes() for f in recorded[1]]
-
-
-async def test_another_seed_chooses_otherwise(service: Any) -> None:
-    chosen: list[list[str]] = []
-    for seed in (1, 2):
-        session = await service.create(6, certify=False, seed=seed)
-        await service.play(session)
-        chosen.append([e.instance for e in await service.list_episodes(session)])
-    assert chosen[0] != chosen[1]
 
 
 async def test_a_restart_between_episodes_changes_nothing(start: Start, tmp_path: Path) -> None:

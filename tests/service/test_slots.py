@@ -12,9 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import animalcat
-from animalcat.client import EvaluationSummary
-from animalcat.envs.agents.load import BUILTIN
 from animalcat.service.session.evidence import AHEAD, Evidence
 from animalcat.text import names
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
@@ -117,24 +114,6 @@ async def test_what_one_leaves_another_plays(service: Service) -> None:
     assert left[0].instance == left[-1].instance
 
 
-async def test_cancelling_lets_all_go_and_keeps_what_was_learnt(service: Service) -> None:
-    session = await service.create(9, slots=3, seed=13, certify=False)
-    async with service.agent(session, instance="a") as a, service.agent(session, instance="b") as b:
-        for seat in (a, b):
-            await seat.receive("welcome")
-            await seat.receive("episode_start")
-        request = sessions_pb2.CancelSessionRequest(name=session)
-        assert (await service.sessions.CancelSession(request)).session.state == (
-            sessions_pb2.SESSION_STATE_CANCELLED
-        )
-        for seat in (a, b):
-            assert (await seat.receive("session_end")).state == sessions_pb2.SESSION_STATE_CANCELLED
-    assert [e.outcome for e in await service.list_episodes(session)] == [
-        types_pb2.OUTCOME_VOID,
-        types_pb2.OUTCOME_VOID,
-    ]
-
-
 async def test_a_failure_in_one_slot_pauses_the_session(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,22 +145,6 @@ async def test_a_failure_in_one_slot_pauses_the_session(
         assert [e.episode for e in episodes if e.outcome <= types_pb2.OUTCOME_FAILURE] == [
             *range(4)
         ]
-
-
-async def test_a_class_of_agents_fills_all_slots(service: Service) -> None:
-    session = await service.create(6, slots=2, seed=14, certify=False, agent="builtin:random")
-    told: list[int] = []
-
-    def play() -> EvaluationSummary:
-        with animalcat.connect(service.running.address) as client:
-            return client.evaluate(
-                BUILTIN["random"], session, on_episode=lambda e: told.append(e.episode)
-            )
-
-    summary = await asyncio.to_thread(play)
-    assert (summary.state, summary.counted) == ("finished", 6)
-    assert sorted(told) == [*range(6)]
-    assert [e.episode for e in summary.episodes] == told
 
 
 async def test_after_a_restart_as_much_is_known_as_the_last_decision_knew(

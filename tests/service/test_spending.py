@@ -10,15 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import animalcat
 from animalcat import Note, Noted
-from animalcat.cli.main import build
 from animalcat.client.async_client import aconnect
-from animalcat.client.remote_env import RemoteEnv
 from animalcat.envs.types import Observation
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.measuring.report import labels
@@ -84,17 +80,16 @@ async def test_notes_are_recorded_and_added_up_alike_relayed_and_directly(
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("way", ["now", "up", "down"])
-async def test_notes_outlast_a_connection_that_breaks(start: Any, tmp_path: Path, way: Any) -> None:
+async def test_notes_outlast_a_connection_that_breaks(start: Any, tmp_path: Path) -> None:
     """What was lost is sent again, and nothing is counted twice."""
     loop = asyncio.get_running_loop()
-    async with start(tmp_path / way) as service:
+    async with start(tmp_path) as service:
         session = await service.create(1)
         async with cutting(service.running.address) as cutter:
 
             class Cut(Talker):
                 def act(self, observation: Observation) -> Any:
-                    loop.call_soon_threadsafe(cutter.cut, way)
+                    loop.call_soon_threadsafe(cutter.cut, "down")
                     return super().act(observation)
 
             async with aconnect(cutter.address) as client:
@@ -104,52 +99,6 @@ async def test_notes_outlast_a_connection_that_breaks(start: Any, tmp_path: Path
         said = len(range(0, episode.steps, 3))
         assert len(recorded(service, session)) == said
         assert episode.spent.tokens_in == 100 * said
-
-
-async def test_an_environment_notes_what_its_next_step_cost(service: Service) -> None:
-    session = await service.create(1, agent="spending:env")
-
-    def play() -> None:
-        env = RemoteEnv(service.running.address, session)
-        with pytest.raises(animalcat.AnimalcatError, match="no episode is open"):
-            env.note("too early")
-        env.reset()
-        env.note("left?", tokens_in=3)
-        env.note("right", tokens_out=4, cost=0.5, currency="USD")
-        over = False
-        while not over:
-            _, _, ended, truncated, _ = env.step(np.array([1, 0]))
-            over = ended or truncated
-        env.close()
-
-    await asyncio.to_thread(play)
-    assert recorded(service, session) == [(1, "left?"), (1, "right")]
-    async with aconnect(service.running.address) as client:
-        (episode,) = await client.episodes(session)
-    assert (episode.spent.tokens_in, episode.spent.tokens_out) == (3, 4)
-    assert episode.spent.costs == {"USD": 0.5}
-
-
-async def test_the_sums_are_shown(service: Service) -> None:
-    session = await service.create(2, agent="spending:shown")
-    async with aconnect(service.running.address) as client:
-        await client.evaluate(Talker(), session)
-        episodes = await client.episodes(session)
-    total = sum((one.spent for one in episodes), Spent())
-    assert total.tokens_in == sum(one.spent.tokens_in for one in episodes) > 0
-
-    def shown(*more: str) -> str:
-        shown = ["session", "show", names.parse_session(session), *more]
-        words = [*shown, "--server", service.running.address]
-        done = CliRunner().invoke(build(words), words)
-        assert done.exit_code == 0, done.output
-        return done.output
-
-    text = await asyncio.to_thread(shown)
-    tokens = f"{total.tokens_in} tokens in, {total.tokens_out} out"
-    assert f"{tokens}, {total.answers} answers in words, {total.costs['EUR']:.4g} EUR" in text
-    told = json.loads(await asyncio.to_thread(shown, "--json"))
-    assert told["spent"]["tokens_in"] == total.tokens_in
 
 
 @pytest.mark.parametrize(
@@ -230,16 +179,6 @@ async def test_an_answer_beyond_the_allowance_ends_the_episode_alike_relayed_and
 def replace_time(episode: animalcat.values.Episode) -> animalcat.values.Episode:
     """An episode without how long it took."""
     return replace(episode, seconds=0.0, spent=replace(episode.spent, thinking_seconds=0.0))
-
-
-async def test_the_allowance_of_a_decision(service: Service) -> None:
-    most = types_pb2.Allowance(decision_tokens=100)
-    session = await service.create(1, agent="spending:decision", allowance=most)
-    async with aconnect(service.running.address) as client:
-        await client.evaluate(Talker(), session)
-        (episode,) = await client.episodes(session)
-    assert episode.cause == "out of tokens, with more than 100 in a decision"
-    assert (episode.steps, episode.episode_return) == (0, 0.0)
 
 
 @pytest.mark.parametrize("relayed", [False, True], ids=["direct", "relayed"])

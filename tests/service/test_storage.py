@@ -147,12 +147,3 @@ def test_writers_of_one_server_line_up_and_wait_for_no_lock_of_sqlite(
         list(pool.map(write, sessions))
     assert all(len(store.episodes(session)) == 10 for session in sessions)
     store.close()
-
-
-def test_sqlite_is_durable_and_write_ahead(tmp_path: Path) -> None:
-    store = SqlStore.in_directory(tmp_path)
-    with store._engine.connect() as db:  # pyright: ignore[reportPrivateUsage]
-        assert db.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert db.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-        assert db.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
-    store.close()

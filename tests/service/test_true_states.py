@@ -108,10 +108,6 @@ def test_a_damaged_database_is_told_as_such(tmp_path: Path) -> None:
     )
 
 
-def test_what_failed_is_no_comfort() -> None:
-    assert "lost" not in public(RuntimeError("what nobody foresaw")).message
-
-
 def test_a_database_says_that_it_is_full_or_locked(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'small.sqlite'}"
     engine = create_engine(url, connect_args={"timeout": 0.01})

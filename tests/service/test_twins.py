@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.families.claims import measure_geometry
-from animalcat.arena_configs.families.generate import generate, part_of
+from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.instance import FamilyInstance
 from animalcat.arena_configs.families.library import load_family
 from animalcat.arena_configs.features.definition import MeasuredFeatures
@@ -65,16 +65,6 @@ def test_a_twin_has_the_same_demands_and_other_details() -> None:
     assert len(texts) == 3
 
 
-def test_a_twin_is_of_the_part_that_is_asked_for() -> None:
-    one = drawn("detour", "bay", 1)[0]
-    for part in ("practice", "test"):
-        rng = np.random.default_rng(4)
-        made = twin(detours("bay"), asked(one.arena), rng, measure_geometry, part)
-        assert made is not None
-        if not made.variant:  # a part goes by the arena as it is built
-            assert part_of(made.arena) == part
-
-
 def test_a_control_has_twins_that_are_controls() -> None:
     pair = generate("detour", 2, np.random.default_rng(3), paradigm="wall", controls=["open"])
     aims = asked(next(one for one in pair if one.control == "open").arena)
@@ -82,21 +72,6 @@ def test_a_control_has_twins_that_are_controls() -> None:
     assert made is not None
     assert worst(aims, features(made.arena)) <= 1.0
     assert features(made.arena)["wallsInWay"] == 0.0
-
-
-def test_what_is_out_of_reach_gets_the_nearest() -> None:
-    aims = {"goalSize": Target(9.0, 0.1), "goalDistance": Target(20.0, 1.0)}
-    made = twin(detours("wall"), aims, np.random.default_rng(0), measure_geometry)
-    assert made is not None
-    assert worst(aims, features(made.arena)) > 1.0
-    assert 1.5 < features(made.arena)["goalSize"] <= 2.0
-
-
-def test_what_must_not_apply_is_told_apart_from_what_has_a_value() -> None:
-    assert Target(None, 0.0).off(None) == 0.0
-    assert Target(None, 0.0).off(1.0) == Target(1.0, 0.1).off(None) == float("inf")
-    assert Target(2.0, 0.0).off(3.0) == float("inf")
-    assert Target(2.0, 0.5).off(3.0) == 2.0
 
 
 @pytest.mark.parametrize("paradigm", ["open-side", "walls-behind", "zone-front"])

@@ -87,16 +87,6 @@ def test_of_what_weighs_too_much_the_longest_unused_leaves(shelf: Shelf) -> None
     assert shelf.spare(most=0) == ""
 
 
-def test_there_are_never_two_of_one(shelf: Shelf) -> None:
-    shelf.put(a=1)
-    held = shelf.kept.get("a")
-    assert shelf.spare(seconds=0.0) == "a"
-    assert shelf.kept.values() == [held]
-    assert shelf.kept.get("a") is held
-    assert shelf.kept.pop("a") is held
-    assert shelf.kept.get("a") is None
-
-
 def test_values_weigh_what_they_hold() -> None:
     big = np.zeros(10**6)
     assert bytes_of({"a": [big, big]}) == pytest.approx(8 * 10**6, rel=0.01)

@@ -23,24 +23,32 @@ from typer.testing import CliRunner
 from animalcat import data as stores
 from animalcat.cli.main import build
 from animalcat.data import DataError
+from animalcat.layouts.library import load_layout
 from animalcat.service.access.callers import Role
 from animalcat.service.access.tickets import Tickets
 from animalcat.service.access.tokens import Tokens
+from animalcat.service.batteries.battery import BATTERIES, ArenaFile, import_files
 from animalcat.service.host import listeners
+from animalcat.service.library.layouts import record_of
+from animalcat.service.measuring.kept_fits import kept_fit_key
+from animalcat.service.model import BatteryRecord, StoredCampaign
 from animalcat.service.storage import schema
+from animalcat.service.storage.artefacts import Artefacts, recording_key
 from animalcat.service.storage.rows import PlainRow
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.upkeep import backup, restore
-from animalcat.values import AuditLine
+from animalcat.values import AuditLine, CampaignSpec, SessionSpec, SessionState
 from tests import postgres
 from tests.disk import full_disk
-from tests.service.stores import StoreMaker
+from tests.service.conftest import FILES
 from tests.service.test_restart import Server, battery, counted, create, finish, held
+from tests.suites.storage import STATUS, attempt, finished
 
 FIELDS = {"certify": False, "action_timeout_seconds": 3600.0}
 """Of a session whose agent is held while commands run beside it."""
 FORMS = ("b.tar", "b.tar.gz")
 KEYS = ("secret.key", "ticket.key", "server.key", "tokens.json")
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 OWN = ("meta", "alembic_version")
 """Tables that each database has of its own."""
 
@@ -49,13 +57,21 @@ OWN = ("meta", "alembic_version")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with finished and waiting sessions on two batteries, and a campaign."""
     folder = tmp_path_factory.mktemp("upkeep") / "original"
-    with StoreMaker(folder) as maker:
-        for name, size in (("first", 16), ("second", 12)):
-            played = maker.battery(name, size)
-            maker.sessions(played, 2, 5, recordings=5, fits=True)
-            maker.sessions(played, 1, 3, over=False, recordings=3)
-        maker.campaign(played, 2, 4, over=True)
     with closing(SqlStore.in_directory(folder)) as opened:
+        files = Artefacts(folder)
+        files.set_mark(opened.id())
+        layout = load_layout("aaio")
+        opened.put_layout(record_of(layout))
+        for name, size in (("first", 16), ("second", 12)):
+            made = [ArenaFile(path, content.decode()) for path, content in FILES[:size]]
+            digest = import_files(made, 0, folder / BATTERIES).digest
+            opened.put_battery(BatteryRecord(name, digest, size))
+            spec = SessionSpec("somebody", name, digest, layout_digest=layout.identity)
+            for episodes in (5, 5, 3):
+                store_session(opened, files, spec, episodes)
+        entrants = [store_session(opened, files, spec, 4, over=True) for _ in range(2)]
+        whole = CampaignSpec(("one", "other"), spec, 8)
+        opened.create_campaign(StoredCampaign("c", whole, tuple(entrants), BEGUN))
         for session in opened.sessions():
             opened.owners.hand_over([f"sessions/{session.id}"], "ann")
         opened.owners.hand_over(["batteries/first"], "bob")
@@ -73,6 +89,26 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     person.mkdir()
     (person / "0-0.mcap").write_bytes(b"played by a person")
     return folder
+
+
+def store_session(
+    store: SqlStore, files: Artefacts, spec: SessionSpec, episodes: int, *, over: bool = False
+) -> str:
+    """Store a session as playing would leave it; one of five episodes is over."""
+    session = store.create_session("s", spec, BEGUN).id
+    for number in range(episodes):
+        recording = files.folder / recording_key(session, number, 0)
+        recording.parent.mkdir(parents=True, exist_ok=True)
+        recording.write_bytes(f"steps of {session} {number} ".encode() * 400)
+        store.open_episode(attempt(session, number))
+        store.finish_episode(finished(attempt(session, number)), files)
+    if over or episodes == 5:
+        fit = files.folder / kept_fit_key(session)
+        fit.parent.mkdir(parents=True)
+        fit.write_bytes(f"draws of {session} ".encode() * 400)
+        digest = files.digest(kept_fit_key(session))
+        store.finish_session(session, SessionState.FINISHED, "enough", {}, STATUS, fit=digest)
+    return session
 
 
 @pytest.fixture

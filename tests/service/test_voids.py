@@ -65,11 +65,6 @@ def test_what_the_agent_leaves_is_counted_where_it_leaves() -> None:
     assert told["demands"][0]["voids_from"] == 2
 
 
-def test_without_a_void_there_is_nothing_to_say() -> None:
-    assert voids_by_demand(LAYOUT, COVERED, [attempt("near", Outcome.SUCCESS)]) == []
-    assert voids_to_dict([]) == {"words": "", "demands": []}
-
-
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("replaced", [True, False])
 async def test_who_remembers_is_given_another_arena(service: Service, replaced: bool) -> None:
@@ -113,11 +108,9 @@ async def steps(stream: Stream, start: Any, until: int = 10**6) -> None:
 
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("way", ["killed", "stopped", "the agent's process is another"])
-@pytest.mark.parametrize("at", [0, 4])
-async def test_who_remembers_goes_on_at_the_step(
-    start: Any, tmp_path: Path, way: str, at: int
-) -> None:
+async def test_who_remembers_goes_on_at_the_step(start: Any, tmp_path: Path, way: str) -> None:
     """The recording and what counts are to the bit what they are where nothing was killed."""
+    at = 4
     spec = types_pb2.ObservationSpec(camera=types_pb2.CameraSpec(resolution=16))
     asked = {"observation_spec": spec, "replace_voids": True}
     async with start(tmp_path / "whole") as service:

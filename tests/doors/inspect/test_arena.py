@@ -114,14 +114,6 @@ def test_a_session_is_played_and_its_profile_stands_in_the_log(home: Path, tmp_p
     assert choice["margins"].keys() == {"navigationAbility", "visualAbility"}
 
 
-def test_a_task_that_is_run_again_begins_anew(home: Path, tmp_path: Path) -> None:
-    model, _ = speaker("Wait(0.06)")
-    made = task(home, max_episodes=1, seed=5)
-    for folder in ("first", "second"):
-        log = run(made, tmp_path / folder, model)
-        assert (log.status, samples(log)) == ("success", [("0", 1, "failure")])
-
-
 def test_tools_serve_our_solver_and_those_of_others(home: Path, tmp_path: Path) -> None:
     says = [call("turn", degrees=20), call("go", metres=6), call("go", metres="far"), call("look")]
     model, _ = speaker(*says)

@@ -51,14 +51,6 @@ def test_a_log_is_a_table_of_outcomes_and_demands(folder: Path) -> None:
     pd.testing.assert_frame_equal(read_logs(folder, demands=["length"]), frame)
 
 
-def test_a_sample_in_two_logs_is_read_once(folder: Path, tmp_path: Path) -> None:
-    log = next(folder.glob("*.eval"))
-    (tmp_path / "copy.eval").write_bytes(log.read_bytes())
-    frame = read_logs([log, tmp_path / "copy.eval"])
-    assert len(frame) == 24
-    assert frame.attrs["left_out"] == {"read from another log": 24}
-
-
 def test_errors_and_limits_of_time_are_voids_and_limits_of_messages_are_outcomes(
     tmp_path: Path,
 ) -> None:

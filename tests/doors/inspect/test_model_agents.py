@@ -16,7 +16,6 @@ from inspect_ai.model import (
     get_model,
 )
 
-import animalcat
 from animalcat.doors.speech import Tongue, most_tokens
 from animalcat.doors.speech.agents import ModelReference
 from animalcat.doors.speech.estimate import LETTERS, PIXELS
@@ -27,9 +26,6 @@ from animalcat.envs.agents.load import AgentLoadError, make_agent
 from animalcat.envs.answers import Noted
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.errors import AnimalcatError
-from tests.client.conftest import MakeSession, Server, client, make_session, server
-
-__all__ = ["client", "make_session", "server"]  # fixtures of the tests of clients
 
 SPEC = ObservationSpec(camera=CameraSpec(16))
 INFO = EpisodeInfo(0, 1, SPEC, time_budget_steps=100)
@@ -142,14 +138,6 @@ def test_wrong_calls_are_unparseable_and_say_why(output: ModelOutput) -> None:
     assert answer.why
 
 
-def test_tokens_and_costs_are_noted() -> None:
-    output = ModelOutput.from_content(NAME, "Wait(1)")
-    output.usage = ModelUsage(input_tokens=100, output_tokens=7, total_cost=0.25)
-    model, _ = scripted(output)
-    (note,) = notes_of(played(ModelAgent(model, Tongue("script")), 1))
-    assert (note.tokens_in, note.tokens_out, note.cost, note.currency) == (100, 7, 0.25, "USD")
-
-
 def test_a_provider_that_fails_now_and_then_is_asked_again() -> None:
     busy = RuntimeError("busy")
     model, _ = scripted(busy, "Wait(0.06)", busy, busy, "Wait(1)")
@@ -210,23 +198,6 @@ def test_references_name_a_model_and_its_tongue() -> None:
             read_reference(wrong)
     with pytest.raises(AgentLoadError, match="no_such_provider"):
         make_agent(read_reference("llm:no_such_provider/x"))
-
-
-def test_a_model_plays_a_session(server: Server, make_session: MakeSession) -> None:
-    """It mumbles in three of four answers, and that is what the profile says of it."""
-    session = make_session(max_episodes=2, camera=16)
-    model, _ = scripted("Hm.", "Hm.", "Go(3)", "Hm.")
-    agent = ModelAgent(model, Tongue("script", answers=4, picture=16))
-    with animalcat.connect(server.address) as client:
-        client.evaluate(agent, session)
-        spent = client.get_session(session).spent
-        profile = client.profile(session)
-        rows = client.outcomes(session)
-    assert (spent.answers, spent.unparseable) == (8, 7)
-    told = "7 of 8 answers could not be parsed: this measures the format"
-    assert told in profile["labels"]
-    assert profile["verdict"]["sentences"][0] == f"{told}."
-    assert list(rows["unparseable"]) == [3, 4]
 
 
 def _several(one: Noted) -> tuple[Any, ...]:

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 from inspect_ai.log import list_eval_logs
 
-from tests.doors.inspect.test_adaptive import started
-
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "inspect.md").read_text()
 BIN = Path(sys.executable).parent
@@ -54,15 +52,13 @@ def one_log(place: Path) -> str:
     return f"logs/{Path(log.name).name}"
 
 
-def test_the_page_leads_from_three_files_to_a_profile_also_through_a_kill(place: Path) -> None:
+def test_the_page_leads_from_three_files_to_a_profile(place: Path) -> None:
     words = command("inspect eval ")
     said = ran(words, place)
     found = {name: float(value) for name, value in re.findall(r"(accuracy\w*) +(\d\.\d+)", said)}
     assert set(found) == {"accuracy", "accuracy_low", "accuracy_high", "accuracy_of_chosen"}
     log = one_log(place)
     show = [log if word == "logs/LOG.eval" else word for word in command("animalcat profile show")]
-    told = ran(show, place)
-    assert "adds up to" in told
     whole = json.loads(ran([*show, "--json"], place))
     # It adds up to six numbers of up to two digits: 5 x 2 of 9 x 4 kinds.
     assert found["accuracy_low"] <= 10 / 36 <= found["accuracy_high"]
@@ -71,33 +67,6 @@ def test_the_page_leads_from_three_files_to_a_profile_also_through_a_kill(place:
     assert tracking[1] > 5.5
     assert carrying[0] < 3.0
     assert carrying[1] > 1.8
-
-    other = place / "killed"
-    other.mkdir()
-    (other / "docs").symlink_to(ROOT / "docs")
-    asked = other / "logs"
-    cut = [str(BIN / words[0]), *words[1:], "--log-buffer", "1", "--display", "none"]
-    started(cut, asked, 8, cwd=other, count=samples_in)
-    retry = command("inspect eval-retry")
-    ran([one_log(other) if word == "logs/LOG.eval" else word for word in retry], other)
-    logs = sorted(Path(log.name).name for log in list_eval_logs(str(other / "logs")))
-    again = json.loads(ran(["animalcat", "profile", "show", f"logs/{logs[-1]}", "--json"], other))
-    assert again["nodes"] == whole["nodes"]
-    assert again["battery_rate"] == whole["battery_rate"]
-
-
-def samples_in(folder: Path) -> int:
-    """How many samples the log of a folder has by now."""
-    from zipfile import BadZipFile, ZipFile
-
-    found = 0
-    for path in folder.glob("*.eval") if folder.exists() else ():
-        try:
-            names = ZipFile(path).namelist()
-        except (BadZipFile, OSError):
-            continue  # it is being written
-        found += sum(name.startswith("samples/") for name in names)
-    return found
 
 
 def test_what_inspect_ai_loads_of_us_is_light_and_never_fails() -> None:

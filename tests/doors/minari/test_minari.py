@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from animalcat.doors.minari.minari_data import save_minari
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay as replay_steps
 from animalcat.envs.types import CameraSpec
-from animalcat.extending.installing import install
 from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.verify import camera_images, load_arena
 from animalcat.service.recording.writer import EpisodeRecorder
@@ -55,7 +53,7 @@ def test_episodes_become_a_minari_dataset(
     assert [one.name for one in (tmp_path / "m").glob("[!.]*")] == ["animalcat"]
 
 
-@pytest.mark.parametrize("folder", ["m", "m/n", "."])
+@pytest.mark.parametrize("folder", ["m", "."])
 def test_a_dataset_knows_the_environment_that_plays_its_arenas(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
@@ -89,16 +87,6 @@ def test_a_dataset_knows_the_environment_that_plays_its_arenas(
         else:
             assert len(rewards) == 2
     environment.close()
-
-
-def test_an_export_without_its_package_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "minari", None)
-    words = ["episode", "export", str(RECORDING), "-o", str(tmp_path / "m")]
-    done = CliRunner().invoke(build(words), words)
-    assert install("minari") in done.stderr
-    assert not (tmp_path / "m").exists()
 
 
 def camera_recording(folder: Path) -> Path:

@@ -22,7 +22,7 @@ from animalcat.client.direct import (
     DirectError,
     _is_reachable,  # pyright: ignore[reportPrivateUsage]
 )
-from animalcat.doors.ray.connect import ClusterError, check_room, join
+from animalcat.doors.ray.connect import ClusterError, join
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.service.host.settings import FIT_BYTES, WORKER_BYTES, Settings
@@ -211,14 +211,6 @@ def test_an_address_or_an_installation_that_will_not_do(
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ClusterError, match=r"pip install .*\[server,ray\]"):
         joined("")
-
-
-def test_room_is_that_of_one_node() -> None:
-    half = {"Alive": True, "Resources": {"CPU": 4.0, "memory": float(100 << 20)}}
-    gone = {"Alive": False, "Resources": {"CPU": 4.0, "memory": float(8 << 30)}}
-    with pytest.raises(ClusterError, match="4 CPUs and 100 MiB"):
-        check_room([half, gone], 1.0, WORKER_BYTES, FIT_BYTES)
-    check_room([half, {**gone, "Alive": True}], 1.0, WORKER_BYTES, FIT_BYTES)
 
 
 def test_an_agent_speaks_openly_in_networks_that_it_was_told_alone(

@@ -17,7 +17,6 @@ from gymnasium import spaces
 import animalcat
 from animalcat import Arena, Result
 from animalcat.doors.sb3.measurements import Measurements
-from animalcat.errors import AnimalcatError
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".clients" / "sb3" / "bin" / "python"
@@ -89,12 +88,6 @@ def test_measurements_say_their_step_and_log_intervals_as_readers_read_them(
         assert row["animalcat/success_rate"] == rate["value"]
         assert row["animalcat/success_rate_low"] == rate["low"]
     assert log.rows[120]["animalcat/success_rate"] < log.rows[240]["animalcat/success_rate"]
-
-
-def test_what_cannot_be_is_said_before_training(tmp_path: Path) -> None:
-    for every, options, words in ((0, {}, "every is 0"), (10, {"step": 3}, "step is the training")):
-        with pytest.raises(AnimalcatError, match=words):
-            Measurements(ARENAS, every=every, folder=tmp_path, on_result=None, options=options)
 
 
 def test_without_stable_baselines_the_callback_says_what_to_install() -> None:

@@ -151,8 +151,8 @@ def test_a_picture_is_a_png_of_the_size_that_was_asked_for() -> None:
     assert picture(seen._replace(camera=None), 84) is None
 
 
-@pytest.mark.parametrize("period", [1, 3, 10])
-@pytest.mark.parametrize("metres", [0.5, 3.0, -4.0, 20.0])
+@pytest.mark.parametrize("period", [1, 10])
+@pytest.mark.parametrize("metres", [3.0, -4.0])
 def test_going_ends_where_it_was_asked_to(metres: float, period: int) -> None:
     spec = replace(SPEC, decision_period=period)
     environment = make_environment("sim", spec)

@@ -11,7 +11,6 @@ import pytest
 
 from animalcat.doors.study.file import Study
 from animalcat.doors.study.participant import (
-    EVENTS,
     Agreed,
     Answered,
     Arrived,
@@ -115,16 +114,6 @@ def test_what_belongs_elsewhere_changes_nothing(written: Write, at: int) -> None
             after(study, now, event)
 
 
-def test_a_form_that_is_sent_twice_counts_once(written: Write) -> None:
-    study = written()
-    now = run(study, *PAGES[:3])
-    assert now.page == 1
-    with pytest.raises(OutOfPlaceError):
-        after(study, now, PageRead(NOW, 0))
-    with pytest.raises(OutOfPlaceError):
-        after(study, run(study, *PAGES, PRACTICE[0]), SessionMade(NOW, "practice", "another"))
-
-
 def test_wrong_answers_lead_back_and_then_out(written: Write) -> None:
     study = written()
     once = run(study, *PAGES[:4], Answered(NOW, (2,)))
@@ -142,21 +131,6 @@ def test_practice_ends_at_its_criterion_or_its_limit(written: Write) -> None:
     assert run(strict, *PAGES, *failing[:2]).stage is Stage.PRACTICE
     assert run(strict, *PAGES, SessionOver(NOW, "practice")).stage is Stage.SCREENED
     assert run(strict, *PAGES, trial("practice")).stage is Stage.PLAY
-
-
-def test_parts_that_a_study_lacks_are_passed_over(written: Write) -> None:
-    text = "study: s\ntitle: S\ncontact: x@y.org\nplay: {battery: tiny}\n"
-    study = written(text=text + "consent: {version: '1', text: I see.}")
-    now = run(study, Agreed(NOW, "1", ""), DeviceFits(NOW, 800, 600, 2.0, 60.0, "touch"))
-    assert now.stage is Stage.PLAY
-    assert run(study, Agreed(NOW, "1", "")).stage is Stage.DEVICE
-
-
-def test_blocks_end_by_time_too(written: Write) -> None:
-    study = written(("trials: 2, minutes: 0", "trials: 0, minutes: 1"))
-    now = run(study, *PAGES, *PRACTICE, trial("play"))
-    assert now.stage is Stage.PLAY
-    assert run(study, *PAGES, *PRACTICE, trial("play"), trial("play")).stage is Stage.BREAK
 
 
 def test_conditions_are_filled_by_their_weights(written: Write) -> None:
@@ -197,9 +171,3 @@ def test_flags_say_why_times_are_not_to_be_trusted() -> None:
     found = Trial(0, 0, 9.0, 100, "played", True, (2.0,), bad).flags
     assert found == ("gap", "late", "dropped", "blur")
     assert Trial(0, 0, 9.0, 100, "void").flags == ("untimed",)
-
-
-def test_events_are_the_same_after_they_were_stored() -> None:
-    for k, event in enumerate((Arrived(NOW, "x", "plain"), *WHOLE)):
-        later = EVENTS.validate_json(EVENTS.dump_json(event, exclude_none=True))
-        assert later == event, k

@@ -14,7 +14,6 @@ from typing import Any
 
 import grpc
 import httpx
-import numpy as np
 import pytest
 from mcap.reader import make_reader
 from websockets.sync.client import connect
@@ -24,9 +23,7 @@ from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merged
 from animalcat.doors.study.game import Game
 from animalcat.doors.study.shows import GameShow
-from animalcat.doors.study.terminal import picture
 from animalcat.doors.study.terminal import play_in_terminal as play_keys
-from animalcat.envs.testing import start, thing
 from animalcat.envs.types import EndedBy
 from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.verify import verify
@@ -140,43 +137,6 @@ def test_merged_arenas_are_one_episode(tmp_path: Path) -> None:
     assert (found.difference, found.steps) == (None, playing.view.step + 1)
 
 
-def test_arenas_come_one_after_another(tmp_path: Path) -> None:
-    """R goes on where an episode is over, and begins the same arena again where it is not."""
-    near, far = (Arena(items=(start(z=5.0), thing("GoodGoal", 20, 0, z))) for z in (7.0, 12.0))
-    others = [("far", far)]
-    playing = Game(
-        near, 1, session="play-both", instance="near", data=tmp_path, others=others, resolution=16
-    )
-    titles = [playing.title]
-    playing.act(3)
-    playing.restart()
-    titles.append(playing.title)
-    for _ in range(2):
-        while playing.view.ended_by is None:
-            playing.act(3)
-        playing.restart()
-        titles.append(playing.title)
-    playing.close()
-    near_title, far_title = "near (1 of 2)", "far (2 of 2)"
-    assert titles == [near_title, near_title, far_title, near_title]
-    recorded = sorted((tmp_path / "recordings" / "play-both").iterdir())
-    assert [read_episode(one).header.instance for one in recorded] == ["near", "near", "far"]
-
-
-def test_what_was_not_played_is_not_recorded(tmp_path: Path) -> None:
-    playing = game(tmp_path)
-    playing.restart()
-    playing.close()
-    assert not list(tmp_path.rglob("*.mcap"))
-
-
-@pytest.mark.parametrize("action", [9, -1])
-def test_an_action_that_is_none_is_named(show: GameShow, action: int) -> None:
-    with pytest.raises(ValueError, match=str(action)):
-        show.act(action)
-    assert show.state().state["step"] == 0
-
-
 def test_in_a_terminal(tmp_path: Path) -> None:
     playing = game(tmp_path, 32)
     shown: list[str] = []
@@ -189,13 +149,6 @@ def test_in_a_terminal(tmp_path: Path) -> None:
     playing.close()
     actions = read_episode(tmp_path / "recordings/play-test/0-0.mcap").actions
     assert actions == bytes([3, 3, 3, 1, 1, 1])
-
-
-def test_half_blocks() -> None:
-    image = np.arange(4 * 2 * 3, dtype=np.uint8).reshape(4, 2, 3)
-    rows = picture(image)
-    assert len(rows) == 2
-    assert rows[0] == "\x1b[38;2;0;1;2;48;2;6;7;8m▀\x1b[38;2;3;4;5;48;2;9;10;11m▀"
 
 
 def frame(data: str | bytes) -> dict[str, Any]:
@@ -318,13 +271,3 @@ async def test_a_damaged_recording_breaks_no_listing(service: Any) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as status:
         await call.read()
     assert status.value.code() is grpc.StatusCode.DATA_LOSS
-
-
-def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
-    path = tmp_path / "goal.yml"
-    path.write_text(TEXT)
-    done = subprocess.run(
-        command(path, "--terminal"), stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
-    assert done.returncode == 2
-    assert "--terminal needs a terminal" in done.stderr
