@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from animalcat.text.terminals import PlainFormatter, harmless_json
+
 Style = Literal["plain", "json"]
 Level = Literal["", "debug", "info", "warning", "error"]
 
@@ -51,7 +53,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return harmless_json(json.dumps(line, default=str))
 
 
 def configure(style: Style, level: Level = "") -> None:
@@ -66,7 +68,7 @@ def configure(style: Style, level: Level = "") -> None:
     if style == "json":
         handler.setFormatter(JsonFormatter())
     else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        handler.setFormatter(PlainFormatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     set_level(style, level)
 

@@ -20,6 +20,7 @@ from animalcat.cli.shared.output import (
     print_json,
     print_rows,
     progress_console,
+    say,
 )
 from animalcat.client import connect
 from animalcat.client.evaluation import EvaluationSummary, PlayedEpisode
@@ -150,7 +151,7 @@ def _show(summary: EvaluationSummary) -> None:
     if common().as_json:
         print_json(asdict(summary))
         return
-    typer.echo(
+    say(
         f"{summary.session} {summary.state}: {summary.counted} episodes counted, "
         f"{len(summary.episodes)} played here{_faults(summary.episodes)}"
     )
@@ -158,7 +159,7 @@ def _show(summary: EvaluationSummary) -> None:
 
 def _say_pause(words: str, seconds: float) -> None:
     """Say on standard error why the agent waits."""
-    typer.echo(f"{words}; coming again in {seconds:.0f} s", err=True)
+    say(f"{words}; coming again in {seconds:.0f} s", err=True)
 
 
 def _end_by_sigterm() -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import fail, print_table, remark
+from animalcat.cli.shared.output import fail, print_table, remark, say
 from animalcat.cli.shared.remote import client_for, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.values import AuditLine
@@ -71,7 +71,7 @@ def _print(lines: Iterator[AuditLine], limit: int) -> None:
     for line in islice(lines, limit or None):
         row = {**asdict(line), "created": timestamp(line.created)}
         if common().as_json:
-            typer.echo(json.dumps(row))
+            say(json.dumps(row))
         else:
             who = row["subject"] or row["caller"]
             rows.append(row | {"time": f"{line.created:%Y-%m-%d %H:%M:%S}", "who": who})

@@ -14,7 +14,15 @@ from animalcat.cli.calibrate import calibrate
 from animalcat.cli.shared.batteries import find_battery, tell_problems
 from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.outcome_options import Seed
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, print_table, wrote
+from animalcat.cli.shared.output import (
+    FAILED,
+    fail,
+    print_json,
+    print_rows,
+    print_table,
+    say,
+    wrote,
+)
 from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AllowPlugin, client_for, place
 from animalcat.cli.shared.table import Column
@@ -187,8 +195,8 @@ def _check(battery: Battery) -> None:
         if rows:
             print_table(rows, ["instance", "what", "why"])
         for problem in battery.problems:
-            typer.echo(problem)
-        typer.echo(
+            say(problem)
+        say(
             f"battery {battery.id}: {battery.instances} instance{'s' * (battery.instances != 1)}, "
             f"{len(battery.set_aside)} set aside, {len(sure)} that cannot be failed, "
             f"{len(battery.problems)} note{'s' * (len(battery.problems) != 1)} on its files"
@@ -287,7 +295,7 @@ def import_(
     except AnimalcatError as error:
         fail(str(error))
     for note in notes:
-        typer.echo(f"note: {path}: {note}", err=True)
+        say(f"note: {path}: {note}", err=True)
     with client_for() as client:
         with operation_progress(f"importing {path}") as tell:
             battery = client.import_battery(
@@ -387,7 +395,7 @@ def _drawn(battery: Battery) -> Mapping[str, Sequence[str]]:
 def _say_drawn(drawn: Mapping[str, Sequence[str]], instances: int) -> None:
     if drawn:
         first = next(iter(drawn))
-        typer.echo(
+        say(
             f"note: the files of {len(drawn)} of {instances} instances leave positions, rotations "
             f"or sizes to chance (the first is {first}: {drawn[first][0]}). They were drawn when "
             "the battery was made, and sessions play what was drawn. `arena features` with the "
@@ -417,14 +425,12 @@ def _show(battery: Battery) -> None:
     unsolved: Mapping[str, str] = validity.get("unsolved", {})
     if unsolved:
         few = ", ".join(list(unsolved)[:5]) + " and others" * (len(unsolved) > 5)
-        typer.echo(
+        say(
             f"note: the planner does not solve {len(unsolved)} of {row['instances']} instances: "
             f"{few}. `animalcat battery show {row['battery']}` says why.",
             err=True,
         )
     for note in battery.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     aside = f", {len(battery.set_aside)} of them set aside" if battery.set_aside else ""
-    typer.echo(
-        f"battery {row['battery']}: {row['instances']} instances{aside}, digest {row['digest']}"
-    )
+    say(f"battery {row['battery']}: {row['instances']} instances{aside}, digest {row['digest']}")

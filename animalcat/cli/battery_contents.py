@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-import typer
-
-from animalcat.cli.shared.output import fail, print_table
+from animalcat.cli.shared.output import fail, print_table, say
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.lab.received import Tell, battery_of, told
@@ -70,24 +68,24 @@ def _write_instance(folder: Path, instance: Instance) -> Instance:
 def show(manifest: Mapping[str, Any]) -> None:
     """Print what is in a battery, in words."""
     recipe: Mapping[str, Any] = manifest["recipe"] or {}
-    typer.echo(f"battery {manifest['battery']}: {manifest['instances']} instances")
+    say(f"battery {manifest['battery']}: {manifest['instances']} instances")
     if recipe:
-        typer.echo(recipe["about"])
-        typer.echo(f"recipe: {recipe['name']}, seed {recipe['seed']}")
-    typer.echo(f"licence: {manifest['licence'] or 'none is given'}")
-    typer.echo(f"digest: {manifest['digest']}")
+        say(recipe["about"])
+        say(f"recipe: {recipe['name']}, seed {recipe['seed']}")
+    say(f"licence: {manifest['licence'] or 'none is given'}")
+    say(f"digest: {manifest['digest']}")
     _show_parts(manifest.get("parts") or [])
     for what, counts in manifest["counts"].items():
         if counts:
-            typer.echo(f"{what}: {_listed(counts)}")
-    typer.echo(f"pairs: {manifest['pairs']} instances are controls of others in the battery")
+            say(f"{what}: {_listed(counts)}")
+    say(f"pairs: {manifest['pairs']} instances are controls of others in the battery")
     for what, instances in (
         ("set aside, since no play can pass", manifest.get("set_aside", {})),
         ("cannot be failed", manifest.get("cannot_fail", {})),
     ):
         if instances:
             few = ", ".join(list(instances)[:LISTED]) + (", ..." if len(instances) > LISTED else "")
-            typer.echo(f"{what}: {len(instances)} ({few})")
+            say(f"{what}: {len(instances)} ({few})")
     _show_layout(manifest["layout"])
     _show_validity(manifest["validity"])
 
@@ -112,17 +110,17 @@ def _show_layout(layout: Mapping[str, Any] | None) -> None:
         return
     called = layout["name"] + (f", variant {layout['variant']}" if layout["variant"] else "")
     if "problem" in layout:
-        typer.echo(f"layout {called}: {layout['problem']}")
+        say(f"layout {called}: {layout['problem']}")
         return
     whose = "" if layout["named"] else " (the battery names none)"
-    typer.echo(f"layout {called}{whose}: covers {layout['covered']} of {layout['of']} instances")
+    say(f"layout {called}{whose}: covers {layout['covered']} of {layout['of']} instances")
     for why, number in layout["left_out"].items():
-        typer.echo(f"  left out: {number}, {why}")
+        say(f"  left out: {number}, {why}")
     for demand, counts in layout["demands"].items():
         for why, number in counts["missing"].items():
-            typer.echo(f"  {demand} does not apply to {number}: {why}")
+            say(f"  {demand} does not apply to {number}: {why}")
     for cue, found in layout["cues"].items():
-        typer.echo(
+        say(
             f"  {found['misleads']} tell an agent that goes by {cue} from one that has "
             f"{found['instead_of']}: there it misleads"
         )
@@ -130,11 +128,11 @@ def _show_layout(layout: Mapping[str, Any] | None) -> None:
 
 def _show_validity(validity: Mapping[str, Any] | None) -> None:
     if validity is None:
-        typer.echo("validity: the planner has not played these arenas")
+        say("validity: the planner has not played these arenas")
         return
-    typer.echo(f"validity: the planner solves {validity['solved']} of {validity['played']}")
+    say(f"validity: the planner solves {validity['solved']} of {validity['played']}")
     unsolved = list(validity["unsolved"].items())
     for name, why in unsolved[:LISTED]:
-        typer.echo(f"  not solved: {name}: {why}")
+        say(f"  not solved: {name}: {why}")
     if len(unsolved) > LISTED:
-        typer.echo(f"  and {len(unsolved) - LISTED} more, which --json lists")
+        say(f"  and {len(unsolved) - LISTED} more, which --json lists")

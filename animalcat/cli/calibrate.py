@@ -15,7 +15,7 @@ from animalcat.cli.shared.calibrations import CALIBRATIONS
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.common import common
 from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn, PassMarks, Seed
-from animalcat.cli.shared.output import FAILED, fail, print_json, wrote
+from animalcat.cli.shared.output import FAILED, fail, print_json, say, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import client_for, data_folder, place
 
@@ -335,26 +335,26 @@ def _report(
         print_json(row)
         return
     for note in _notes(layout, left, merged):
-        typer.echo(f"note: {note}", err=True)
-    typer.echo(
+        say(f"note: {note}", err=True)
+    say(
         f"{calibration.base[0]} ({calibration.base[1]}) calibrated by {len(calibration.agents)} "
         f"agents, {calibration.episodes} outcomes on {len(calibration.instances)} arenas; "
         f"R-hat {fit['rhat']:.3f}, ESS {fit['ess_bulk']:.0f}"
     )
     for number in sorted(int(k.split("_")[1]) for k in fit if k.endswith("_as_written")):
         ours, written = fit[f"brier_{number}"], fit[f"brier_{number}_as_written"]
-        typer.echo(
+        say(
             f"agents held out, after {number} of their episodes: Brier score {ours:.3f}, "
             f"{written:.3f} by the layout as written"
         )
     if calibration.determinism is not None:
         random, fixed = calibration.determinism
-        typer.echo(
+        say(
             f"{random:.0%} of agents act fully at random and {fixed:.0%} fully deterministically; "
             "sessions with --repeats begin with that"
         )
     wrote(f"calibration {calibration.name}", path)
-    typer.echo(f"use it by: animalcat session run --calibration {calibration.name} ...")
+    say(f"use it by: animalcat session run --calibration {calibration.name} ...")
 
 
 def _notes(layout: Layout, left: OnBattery, merged: Sequence[str]) -> list[str]:

@@ -40,6 +40,7 @@ from animalcat.cli.shared.output import (
     complain,
     fail,
     print_rows,
+    say,
     some,
     status,
 )
@@ -226,20 +227,20 @@ def _choose_engine(engine: EngineName, address: str | None) -> None:
 def _play(client: Client, campaign: Campaign, bounds: Bounds) -> Campaign:
     """Run every agent whose session is not over in a process of its own, until all are."""
     name = campaign.id
-    typer.echo(f"campaign {name}", err=True)
+    say(f"campaign {name}", err=True)
     check_campaign(campaign, same_agent=bounds.same_agent)
     processes: dict[str, AgentProcess] = {}
     for session in campaign.sessions:
         if session.over:
             continue
         if session.unjudged:
-            typer.echo(f"note: {failed_words(session, client.episodes(session))}", err=True)
+            say(f"note: {failed_words(session, client.episodes(session))}", err=True)
             continue
         if session.paused:
             session = client.resume_session(session)
         processes[session.name] = AgentProcess(client, session, session.spec.agent, bounds)
     for note in dict.fromkeys(process.note for process in processes.values() if process.note):
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     try:
         return _wait_for_end(client, name, processes)
     except AnimalcatError as error:
@@ -276,7 +277,7 @@ def _wait_for_end(client: Client, name: str, processes: Mapping[str, AgentProces
                 task, description=played, completed=row["episodes"], total=row["budget"]
             )
             if lines.due(row["episodes"], row["budget"]):
-                typer.echo(f"{row['episodes']} of {row['budget']} episodes: {played}", err=True)
+                say(f"{row['episodes']} of {row['budget']} episodes: {played}", err=True)
             if all(s.over or s.id in lost or s.name not in processes for s in current.sessions):
                 break
             for session in current.sessions:
@@ -285,7 +286,7 @@ def _wait_for_end(client: Client, name: str, processes: Mapping[str, AgentProces
                     continue
                 if words := _lost(client, session, process):
                     lost[session.id] = words
-                    typer.echo(f"{process.output()}\n{words}", err=True)
+                    say(f"{process.output()}\n{words}", err=True)
             time.sleep(_POLL_SECONDS)
     for words in lost.values():
         complain(words)

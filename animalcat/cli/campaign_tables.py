@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import print_json, print_table
+from animalcat.cli.shared.output import print_json, print_table, say
 from animalcat.cli.shared.remote import session_row, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.client import Client
@@ -66,7 +64,7 @@ def show_campaign(client: Client, campaign: Campaign) -> None:
         print_json(row)
         return
     profiles = row["profiles"]
-    typer.echo(
+    say(
         f"{row['campaign']} on {row['battery']}, {row['layout']}: {row['episodes']} of "
         f"{row['budget']} episodes; {'it is over' if row['over'] else 'it goes on'}"
     )
@@ -84,7 +82,7 @@ def show_campaign(client: Client, campaign: Campaign) -> None:
     )
     for session in campaign.sessions:
         for change in session.identity.changes:
-            typer.echo(f"warning: {session.spec.agent}: {change}")
+            say(f"warning: {session.spec.agent}: {change}")
     if (known := _comparison_of(profiles)) is not None:
         show_comparison(known)
         return

@@ -24,6 +24,7 @@ from animalcat.cli.shared.output import (
     fail,
     print_json,
     print_table,
+    say,
 )
 from animalcat.cli.shared.progress import Tell, progress
 from animalcat.cli.shared.remote import data_folder, timestamp
@@ -57,13 +58,11 @@ def verify() -> None:
         print_json({**asdict(found), "notes": [list(note) for note in found.notes]})
     else:
         for one in found.damage:
-            typer.echo(f"{one.where}: {one.what}\n  to do: {one.remedy}")
+            say(f"{one.where}: {one.what}\n  to do: {one.remedy}")
         for where, note in found.notes:
-            typer.echo(f"note: {where}: {note}")
+            say(f"note: {where}: {note}")
         stands = f"{len(found.damage)} things are not" if found.damage else "all is"
-        typer.echo(
-            f"{stands} as it was stored: {found.sessions} sessions, {found.batteries} batteries"
-        )
+        say(f"{stands} as it was stored: {found.sessions} sessions, {found.batteries} batteries")
     if found.damage:
         raise typer.Exit(FAILED)
 
@@ -95,11 +94,9 @@ def backup(
         print_json({**asdict(made), "path": str(made.path)})
     else:
         for problem in made.damaged:
-            typer.echo(problem)
-        typer.echo(
-            f"{made.sessions} sessions with {made.files} files ({size(made.bytes)}) -> {made.path}"
-        )
-        typer.echo(
+            say(problem)
+        say(f"{made.sessions} sessions with {made.files} files ({size(made.bytes)}) -> {made.path}")
+        say(
             "Tokens and keys of the server are in it: whoever has it can do all that the server can"
             if made.keys
             else "No token and no key of the server is in it; --with-keys puts them in"
@@ -124,10 +121,10 @@ def restore(
         print_json(asdict(done))
         return
     for problem in done.damaged:
-        typer.echo(f"note: it was so when the backup was made: {problem}")
+        say(f"note: it was so when the backup was made: {problem}")
     if not done.keys:
-        typer.echo("note: no token is in the backup; `animalcat token create` makes others")
-    typer.echo(f"{done.sessions} sessions with {done.files} files of {done.made} -> {done.place}")
+        say("note: no token is in the backup; `animalcat token create` makes others")
+    say(f"{done.sessions} sessions with {done.files} files of {done.made} -> {done.place}")
 
 
 @app.command()
@@ -165,7 +162,7 @@ def prune(
         if common().as_json:
             print_json(_planned(plan))
         elif plan.losses or plan.lines:
-            typer.echo("nothing was removed; the same command with --yes removes it")
+            say("nothing was removed; the same command with --yes removes it")
         return
     with _work("removing") as tell:
         done = stores.prune(folder, plan, tell=tell)
@@ -173,9 +170,9 @@ def prune(
         print_json({**_planned(plan), "done": done.done, "removed": done.bytes, "left": done.kept})
     else:
         for name, why in done.kept.items():
-            typer.echo(f"{name} stays: {why}")
+            say(f"{name} stays: {why}")
         lines = f"{plan.lines} lines of the audit log"
-        typer.echo(f"removed {lines if audit else f'{done.done} sessions: {size(done.bytes)}'}")
+        say(f"removed {lines if audit else f'{done.done} sessions: {size(done.bytes)}'}")
     if done.kept:
         raise typer.Exit(FAILED)
 
@@ -231,15 +228,15 @@ def _show_plan(plan: Plan) -> None:
         title = f"{len(losses)} sessions go{more}"
         print_table(rows, [*columns, "takes"], title=title)
     for campaign in plan.campaigns:
-        typer.echo(f"campaign {campaign} goes with its sessions")
+        say(f"campaign {campaign} goes with its sessions")
     if plan.before is not None:
-        typer.echo(f"{plan.lines} lines of the audit log go, those before {plan.before:%Y-%m-%d}")
-        typer.echo("note: `animalcat audit --limit 0 --json` writes them out first")
+        say(f"{plan.lines} lines of the audit log go, those before {plan.before:%Y-%m-%d}")
+        say("note: `animalcat audit --limit 0 --json` writes them out first")
     for name, why in list(plan.kept.items())[:_SHOWN]:
-        typer.echo(f"{name} stays: {why}")
+        say(f"{name} stays: {why}")
     if len(plan.kept) > _SHOWN:
-        typer.echo(f"{len(plan.kept) - _SHOWN} more stay; --json has all")
+        say(f"{len(plan.kept) - _SHOWN} more stay; --json has all")
     if losses:
-        typer.echo(f"together {size(plan.bytes)}")
+        say(f"together {size(plan.bytes)}")
     elif plan.before is None:
-        typer.echo("nothing is meant that could go; say which by --older-than or --owner")
+        say("nothing is meant that could go; say which by --older-than or --owner")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_table
+from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_table, say
 from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
@@ -61,7 +61,7 @@ def command(
         for full, why in kept.items():
             complain(f"{full} stays: {why}")
         if not yes:
-            typer.echo("nothing was deleted; the same command with --yes deletes it")
+            say("nothing was deleted; the same command with --yes deletes it")
     if kept:
         raise typer.Exit(FAILED)
 

@@ -16,7 +16,7 @@ from rich.progress import track
 from animalcat.cli.session.commands import run_agent
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.common import common, keep_common, without
-from animalcat.cli.shared.output import FAILED, console, fail, progress_console, status
+from animalcat.cli.shared.output import FAILED, console, fail, progress_console, say, status
 from animalcat.cli.shared.remote import client_for, data_folder, place, session_row
 from animalcat.cli.shared.tables import print_profile, print_verdict
 from animalcat.client.blocking_client import Client
@@ -163,7 +163,7 @@ def command(
     demo = FORGETS if hidden else WALKS
     keep_common(replace(common(), data=common().data or Path("animalcat-demo")))
     with client_for() as client:
-        typer.echo(f"server {client.address}, data in {data_folder()}/")
+        say(f"server {client.address}, data in {data_folder()}/")
         _say(f"The agent is {demo.agent}. {demo.about} The session does not know that.")
         battery = find_battery(client, demo.battery, None, where=place())
         session = client.create_session(
@@ -246,8 +246,8 @@ def _show(shown: Shown, recordings: Path, home: Path, page: bytes) -> bytes:
     console().print(f"\n{heading}", style="bold")
     _say(shown.words)
     video, picture = _video(recordings / f"{episode.number}-{episode.attempt}.mcap", home)
-    typer.echo(f"video     {video}")
-    typer.echo(f"picture   {picture}")
+    say(f"video     {video}")
+    say(f"picture   {picture}")
     return with_episode(page.decode(), heading, shown.words, picture.read_bytes()).encode()
 
 
@@ -293,7 +293,7 @@ def _replay(recordings: Path) -> None:
             differing.append(f"{path.name} from step {verification.difference.step}")
     if differing:
         fail(f"these episodes came out differently: {', '.join(differing)}", FAILED)
-    typer.echo(f"replayed  {len(paths)} episodes, {steps} steps: every number came out again")
+    say(f"replayed  {len(paths)} episodes, {steps} steps: every number came out again")
 
 
 def _compare(demo: Demonstration, profile: Mapping[str, Any]) -> None:
@@ -313,9 +313,9 @@ def _what_next(demo: Demonstration, home: Path) -> None:
     """Say three commands to try."""
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     console().print("\nWhat to try next", style="bold")
-    typer.echo("the report, with that picture:")
-    typer.echo(f"  {opener} {shlex.quote(str(home / 'profile.html'))}")
-    typer.echo("your own agent (docs/agents.md says what it is asked):")
-    typer.echo(f"  animalcat session run --agent my_agent.py:MyAgent --battery {demo.battery}")
-    typer.echo("your own arenas (docs/arenas.md says what is in a file):")
-    typer.echo("  animalcat battery import my_arenas/")
+    say("the report, with that picture:")
+    say(f"  {opener} {shlex.quote(str(home / 'profile.html'))}")
+    say("your own agent (docs/agents.md says what it is asked):")
+    say(f"  animalcat session run --agent my_agent.py:MyAgent --battery {demo.battery}")
+    say("your own arenas (docs/arenas.md says what is in a file):")
+    say("  animalcat battery import my_arenas/")

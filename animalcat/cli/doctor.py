@@ -18,7 +18,7 @@ import typer
 
 from animalcat.apart import way
 from animalcat.cli.shared.common import common, without
-from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows, print_table
+from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows, print_table, say
 from animalcat.cli.shared.plugin_problems import plugins_with_problems
 from animalcat.cli.shared.progress import progress
 from animalcat.extending.installing import install
@@ -105,7 +105,7 @@ def command(
         print_json([asdict(f) for f in findings])
     else:
         print_table([asdict(f) for f in findings], ["item", "status", "found", "remedy"])
-        typer.echo(_sum(findings))
+        say(_sum(findings))
     if missing:
         raise typer.Exit(MISSING)
 
@@ -140,7 +140,7 @@ def _warm() -> None:
         fail(f"cannot compile {error}")
     print_rows(rows, ["item", "seconds"])
     if not common().as_json:
-        typer.echo(
+        say(
             "Compiled and kept. The models that NUTS runs on with scores are not kept by anything: "
             "a server compiles each such layout once, in the background."
         )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from traceback import format_exception
 from typing import Annotated, Any, Final
 
 import typer
@@ -23,7 +24,7 @@ from animalcat.cli.shared.command_help import (
     unused,
 )
 from animalcat.cli.shared.common import Common, keep_common
-from animalcat.cli.shared.output import BAD_INPUT, MISSING, complain, spinner
+from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, complain, say, spinner
 from animalcat.extending.doorways import entries
 from animalcat.extending.installing import install
 from animalcat.wire.protocol import version
@@ -158,11 +159,12 @@ def main() -> None:
         app(prog_name="animalcat")
     except ModuleNotFoundError as error:
         raise SystemExit(_missing("this command", error)) from None
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  a traceback has words of strangers too
         from animalcat.errors import AnimalcatError
 
         if not isinstance(error, AnimalcatError):
-            raise
+            say("".join(format_exception(error)), err=True, nl=False)
+            raise SystemExit(FAILED) from None
         complain(str(error))  # of the settings, say, which nearly every command reads
         raise SystemExit(BAD_INPUT) from None
 
@@ -205,7 +207,7 @@ def _missing(what: str, error: ModuleNotFoundError) -> int:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"animalcat {version()}")
+        say(f"animalcat {version()}")
         raise typer.Exit
 
 

@@ -41,6 +41,7 @@ from animalcat.service.storage.belonging import StrayPartsError
 from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.errors import StoreInUseError
 from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
+from animalcat.text.terminals import harmless
 
 LISTENING: Final = "Where it listens"
 WATCHING: Final = "What it shows of itself"
@@ -193,7 +194,7 @@ def _serve(
                 lines.append(
                     f"callers need a token, from: animalcat token create{_where(settings)}"
                 )
-        typer.echo("\n".join(lines), file=output)
+        print(harmless("\n".join(lines)), file=output)
         output.flush()
 
     own(settings.home)

@@ -15,7 +15,7 @@ import grpc
 import typer
 
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_table
+from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_table, say
 from animalcat.cli.shared.remote import (
     client_for,
     data_folder,
@@ -86,18 +86,18 @@ def status() -> None:
         )
         _show_standing(standing)
         if not current["answers"]:
-            typer.echo(
+            say(
                 f"the server does not say within {_SECONDS:g} s which sessions it has: its "
                 "database does not answer. Look at that, and at the server's log"
             )
             raise typer.Exit(1)
         counted = [{"sessions": k, "number": v} for k, v in current["sessions"].items()]
         print_table(counted, ("sessions", "number"))
-        typer.echo(f"operations under way: {current['operations']}")
+        say(f"operations under way: {current['operations']}")
         _show_placement(current)
         _show_refusals(current)
         for lack in current["lacks"]:
-            typer.echo(f"nothing new begins: {lack}", err=True)
+            say(f"nothing new begins: {lack}", err=True)
     if not well:
         raise typer.Exit(1)
 
@@ -106,14 +106,14 @@ def _show_standing(standing: dict[str, Any]) -> None:
     """Print how the server is as a whole."""
     if standing["version"]:
         up = timedelta(seconds=round(standing["uptime_seconds"]))
-        typer.echo(
+        say(
             f"animalcat {standing['version']}, up for {up}; disk: "
             f"{standing['disk_free_bytes'] >> 20} of {standing['disk_bytes'] >> 20} MiB free; "
             f"memory: {standing['memory_available_bytes'] >> 20} MiB available; "
             f"database: {standing['database_seconds'] * 1000:.0f} ms"
         )
     for words in standing["reasons"]:
-        typer.echo(f"not ready: {words}", err=True)
+        say(f"not ready: {words}", err=True)
 
 
 def _show_placement(placement: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ def _show_placement(placement: dict[str, Any]) -> None:
     ]
     if not placement["engine"]:
         return  # the caller may not know
-    typer.echo(", ".join([f"simulators: engine {placement['engine']}", *limits]))
+    say(", ".join([f"simulators: engine {placement['engine']}", *limits]))
     busy = Counter(worker["node"] for worker in placement["workers"] if worker["session"])
     idle = Counter(worker["node"] for worker in placement["workers"] if not worker["session"])
     nodes = [{"node": n, "playing": busy[n], "idle": idle[n]} for n in sorted(busy | idle)]
@@ -142,7 +142,7 @@ def _show_placement(placement: dict[str, Any]) -> None:
     if nodes:
         print_table(nodes, ("node", "fitting", "idle"))
     if placement["fits_waiting"]:
-        typer.echo(f"fits that wait: {placement['fits_waiting']}")
+        say(f"fits that wait: {placement['fits_waiting']}")
     waiting = Counter(session["waits_for"] for session in placement["backlog"])
     if waiting:
         rows = [{"sessions wait for": what, "number": k} for what, k in waiting.most_common()]

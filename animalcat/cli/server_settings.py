@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import typer
-
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import fail, print_json, print_table, remark
+from animalcat.cli.shared.output import fail, print_json, print_table, remark, say
 from animalcat.cli.shared.table import Column
 from animalcat.service.access.certificates import CertificateError
 from animalcat.service.host.configuration import SettingsError
@@ -48,4 +46,4 @@ def show_settings(given: Mapping[str, Any]) -> None:
         return
     print_table(rows, ["key", Column("value", 1), "from"])
     remark("options of `animalcat serve` count before the environment, and that before a file")
-    typer.echo(f"{where} is good: a server can start with it.")
+    say(f"{where} is good: a server can start with it.")

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from animalcat.cli.shared.common import common, without
-from animalcat.cli.shared.output import fail, print_rows
+from animalcat.cli.shared.output import fail, print_rows, say
 from animalcat.cli.shared.remote import data_folder, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.data import settings_for
@@ -122,11 +122,11 @@ def create(
             subject=subject,
         )
     if common().as_json:
-        typer.echo(json.dumps({"token": text, **_row(token)}, indent=2))
+        say(json.dumps({"token": text, **_row(token)}, indent=2))
     else:
-        typer.echo(text)
+        say(text)
         ends = "does not expire" if token.expires is None else f"ends {timestamp(token.expires)}"
-        typer.echo(f"token {token.id} for {_for(token)}; it {ends}", err=True)
+        say(f"token {token.id} for {_for(token)}; it {ends}", err=True)
 
 
 @app.command("list")
@@ -165,9 +165,9 @@ def revoke(
     with _errors():
         revoked = _tokens().revoke(token)
     if common().as_json:
-        typer.echo(json.dumps(_row(revoked), indent=2))
+        say(json.dumps(_row(revoked), indent=2))
     else:
-        typer.echo(f"token {revoked.id} for {_for(revoked)} is revoked")
+        say(f"token {revoked.id} for {_for(revoked)} is revoked")
 
 
 @app.command()
@@ -199,16 +199,16 @@ def rotate(
     with _errors():
         rotated, text = _tokens().rotate(token, days=days, grace_hours=grace)
     if common().as_json:
-        typer.echo(json.dumps({"token": text, **_row(rotated)}, indent=2))
+        say(json.dumps({"token": text, **_row(rotated)}, indent=2))
         return
-    typer.echo(text)
+    say(text)
     ends = "does not expire" if rotated.expires is None else f"ends {timestamp(rotated.expires)}"
     before = (
         "the text of before is refused from now on"
         if rotated.former_until is None
         else f"the text of before is taken until {timestamp(rotated.former_until)}"
     )
-    typer.echo(f"token {rotated.id} for {_for(rotated)}; it {ends}, and {before}", err=True)
+    say(f"token {rotated.id} for {_for(rotated)}; it {ends}, and {before}", err=True)
 
 
 @app.command()
@@ -243,7 +243,7 @@ def link(
         made = link_to(url, visits_of(home).ticket(token), path)
     except TokenError as error:
         fail(str(error))
-    typer.echo(json.dumps({"link": made}) if common().as_json else made)
+    say(json.dumps({"link": made}) if common().as_json else made)
 
 
 def _tokens() -> Tokens:

@@ -31,6 +31,7 @@ from animalcat.lab.progress import Progress
 from animalcat.lab.result import Result, ResultList
 from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.machine.compiling import LAYOUTS, SIMULATOR, while_compiling
+from animalcat.text.terminals import harmless
 from animalcat.values import Session
 from animalcat.values.options import CampaignOptions, SessionOptions, described
 
@@ -548,7 +549,7 @@ def _id(session: SessionLike) -> str:
 
 
 def _say(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)
+    print(harmless(words), file=sys.stderr, flush=True)
 
 
 def _reach_server(address: str, shown: dict[str, Any], stack: ExitStack) -> PendingConnection:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from animalcat.text.showing import line_html, stacked_html, table_html
+from animalcat.text.terminals import harmless
 from animalcat.values import Session, SessionEvent
 
 _UPDATE_SECONDS: Final = 0.25
@@ -152,11 +153,12 @@ class _Terminal:
     """A bar on standard error."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
+        from animalcat.text.plain_console import PlainConsole
+
         text = TextColumn("{task.description}", markup=False)
-        console = Console(stderr=True)
+        console = PlainConsole(stderr=True)
         self._bar = Progress(SpinnerColumn(), text, BarColumn(), console=console, transient=True)
         self._task = self._bar.add_task("", total=None)
         self._bar.start()
@@ -185,7 +187,7 @@ class _Lines:
         now = time.monotonic()
         if tenth > self._tenth or now > self._next:
             self._tenth, self._next = tenth, now + _LINE_SECONDS
-            print(_head(words, session), file=sys.stderr, flush=True)
+            print(harmless(_head(words, session)), file=sys.stderr, flush=True)
 
     def end(self, session: Session | None) -> None:
         """Everything was said."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
+import logging
+import re
 from typing import Final
 
-_LAYOUT: Final = frozenset(
-    map(chr, (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+STEERS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
-"""Characters that change the order of others."""
+"""A character that controls a terminal, ends a line unseen, or changes the order of others."""
 
 
 def harmless(text: str) -> str:
@@ -17,11 +18,17 @@ def harmless(text: str) -> str:
     Args:
         text: From somebody else, such as an agent. Ends of lines and tabs stay.
     """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        one
-        if one in "\n\t" or not (unicodedata.category(one) in ("Cc", "Zl", "Zp") or one in _LAYOUT)
-        else one.encode("unicode_escape").decode()
-        for one in text
-    )
+    return STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def harmless_json(text: str) -> str:
+    """Return JSON that means the same and steers no terminal."""
+    return STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class PlainFormatter(logging.Formatter):
+    """Makes lines of a record that steer no terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as the format says, with its traceback."""
+        return harmless(super().format(record))

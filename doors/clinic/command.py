@@ -11,7 +11,7 @@ import typer
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.outcome_options import PassMarks, Seed
-from animalcat.cli.shared.output import fail, print_json, print_table, wrote
+from animalcat.cli.shared.output import fail, print_json, print_table, say, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.machine.files import write_whole
 
@@ -216,10 +216,10 @@ def _print(found: Clinic) -> None:
     from animalcat.layouts.explaining.wording import few_of
 
     for sentence in found.sentences:
-        typer.echo(sentence)
+        say(sentence)
     for note in found.notes:
-        typer.echo(f"note: {note}")
-    typer.echo("")
+        say(f"note: {note}")
+    say("")
     faulty = [item for item in found.faulty if item.discrimination is not None]
     rows = [
         {
@@ -237,4 +237,4 @@ def _print(found: Clinic) -> None:
         print_table(rows, list(rows[0]), title=title)
     for kind, words in (("floor", "nobody"), ("ceiling", "everybody")):
         if names := [item.item for item in found.items if kind in item.kinds]:
-            typer.echo(f"nearly {words} passes: {few_of(names, TOLD)}")
+            say(f"nearly {words} passes: {few_of(names, TOLD)}")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import fail, insist_no_terminal, print_json, status, wrote
+from animalcat.cli.shared.output import (
+    fail,
+    insist_no_terminal,
+    print_json,
+    status,
+    to_standard_output,
+    wrote,
+)
 from animalcat.cli.shared.tables import print_profile
 from animalcat.extending.installing import missing
 from animalcat.machine.files import write_whole
@@ -59,7 +65,7 @@ def export_log(name: str, form: str, output: Path | None) -> None:
         insist_no_terminal(form)
     content = _read("fitting what the log has", made)
     if output is None:
-        sys.stdout.buffer.write(content)
+        to_standard_output(content, form)
         return
     try:
         write_whole(output, content)

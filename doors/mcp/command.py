@@ -9,7 +9,7 @@ import typer
 
 from animalcat.cli.shared.command_help import SameAgent
 from animalcat.cli.shared.common import without
-from animalcat.cli.shared.output import BAD_INPUT, MISSING, UNREACHABLE, fail
+from animalcat.cli.shared.output import BAD_INPUT, MISSING, UNREACHABLE, fail, say
 from animalcat.client import connect
 from animalcat.client.remote_episodes import RemoteEpisodes
 from animalcat.doors.speech import Tongue
@@ -116,5 +116,5 @@ def _run(server: Any, http: int | None) -> None:
     else:
         # Every process of the machine reaches the port, so the address lets in who has read it.
         path = f"/{secrets.token_urlsafe(32)}/mcp"
-        typer.echo(f"listening on http://{HOST}:{http}{path}", err=True)
+        say(f"listening on http://{HOST}:{http}{path}", err=True)
         server.run("streamable-http", host=HOST, port=http, streamable_http_path=path)

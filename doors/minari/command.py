@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from animalcat.cli.episode.export import Asked
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import print_json, status
+from animalcat.cli.shared.output import print_json, say, status
 from animalcat.doors.minari.minari_data import minari_folder, save_minari
 from animalcat.service.recording.reader import RecordingError
 from animalcat.text import names
@@ -28,4 +26,4 @@ def export(asked: Asked) -> None:
     if common().as_json:
         print_json(row)
     else:
-        typer.echo(f"{dataset}: {len(sources)} episodes -> {path}")
+        say(f"{dataset}: {len(sources)} episodes -> {path}")

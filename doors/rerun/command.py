@@ -11,7 +11,7 @@ import typer
 from animalcat.cli.episode.export import Asked
 from animalcat.cli.episode.sources import Source
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import FAILED, complain, fail, print_json
+from animalcat.cli.shared.output import FAILED, complain, fail, print_json, say
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import client_for
 from animalcat.doors.rerun import rerun_file
@@ -63,7 +63,7 @@ def export(asked: Asked) -> None:
         print_json(rows)
     for row in rows:
         if not common().as_json:
-            typer.echo(f"{row['recording']}: {row['steps']} decisions -> {row['file']}")
+            say(f"{row['recording']}: {row['steps']} decisions -> {row['file']}")
         if row["damage"]:
             complain(f"{row['recording']} is damaged: {row['damage']}")
     if any(row["damage"] for row in rows):

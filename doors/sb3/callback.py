@@ -9,6 +9,7 @@ from typing import Any
 from animalcat.doors.sb3.measurements import Measurements
 from animalcat.lab.batteries import Arenas
 from animalcat.lab.result import Result
+from animalcat.text.terminals import harmless
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback
@@ -86,4 +87,4 @@ class MeasureCallback(BaseCallback):
     def _measure(self) -> None:
         result = self._measured.take(self.model, self.num_timesteps, self.logger)
         if self.verbose:
-            print(f"step {self.num_timesteps}: {result.verdict.text}", flush=True)
+            print(harmless(f"step {self.num_timesteps}: {result.verdict.text}"), flush=True)

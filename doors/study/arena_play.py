@@ -20,7 +20,7 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.cli.arena.commands import BuildName, Number, Rng, Seed, chance_of, episodes_of
 from animalcat.cli.arena.files import named_files
 from animalcat.cli.shared.common import without
-from animalcat.cli.shared.output import MISSING, fail
+from animalcat.cli.shared.output import MISSING, fail, say
 from animalcat.cli.shared.page import serve_page
 from animalcat.cli.shared.remote import data_folder, same_place
 from animalcat.doors.study.game import Game
@@ -77,7 +77,7 @@ def play(
         for episode in episodes_of(file, PurePosixPath(name).name, number, chance.build)
     ]
     if len(arenas) > 1:
-        typer.echo(f"{len(arenas)} arenas, one after another")
+        say(f"{len(arenas)} arenas, one after another")
     play_arena(
         arenas,
         path.resolve().name if path.is_dir() else arenas[0][0],
@@ -150,11 +150,11 @@ def play_arena(
         fail(f"{place}: {error.strerror or error}")
     folder = home / "recordings" / session
     if folder.is_dir():
-        typer.echo(f"recordings: {folder}")
+        say(f"recordings: {folder}")
         where = same_place()
-        typer.echo(f"again:      animalcat episode replay {session} --verify{where}")
+        say(f"again:      animalcat episode replay {session} --verify{where}")
     else:
-        typer.echo("nothing was played, so nothing is recorded")
+        say("nothing was played, so nothing is recorded")
 
 
 def _in_terminal(game: Callable[[], Game]) -> None:
@@ -167,7 +167,7 @@ def _in_terminal(game: Callable[[], Game]) -> None:
             sys.stdout.flush()
 
         play_in_terminal(playing, keys, write)
-    typer.echo("")
+    say("")
 
 
 @contextlib.contextmanager

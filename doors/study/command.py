@@ -13,12 +13,7 @@ from urllib.parse import urlsplit
 import typer
 
 from animalcat.cli.shared.common import common, without
-from animalcat.cli.shared.output import (
-    BAD_INPUT,
-    fail,
-    print_json,
-    print_rows,
-)
+from animalcat.cli.shared.output import BAD_INPUT, fail, print_json, print_rows, say
 from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import client_for, data_folder, timestamp
 from animalcat.client import Client
@@ -85,11 +80,11 @@ def _check(study: Study) -> None:
     if common().as_json:
         print_json(told)
         return
-    typer.echo(f"{study.title} ({study.study}), consent {study.consent.version}")
+    say(f"{study.title} ({study.study}), consent {study.consent.version}")
     for k, step in enumerate(told["steps"], 1):
-        typer.echo(f"{k:3}. {step}")
+        say(f"{k:3}. {step}")
     for condition in study.conditions:
-        typer.echo(f"condition {condition.name}, weight {condition.weight:g}")
+        say(f"condition {condition.name}, weight {condition.weight:g}")
 
 
 def _steps(study: Study) -> list[str]:
@@ -155,10 +150,10 @@ def run(
         link = link_of(study, pages.url)
         monitor = pages.link(f"/study/{study.study}/monitor")
         if common().as_json:
-            typer.echo(json.dumps({"link": link, "monitor": monitor}))
+            say(json.dumps({"link": link, "monitor": monitor}))
         else:
-            typer.echo(f"participants come by  {link}")
-            typer.echo(f"who is where          {monitor}")
+            say(f"participants come by  {link}")
+            say(f"who is where          {monitor}")
         sys.stdout.flush()
 
     with _or_fail():
@@ -168,7 +163,7 @@ def run(
                 at = (host, port)
                 if not client.run(run_study(client.aio, study, home, ready, at, url)):
                     return
-                typer.echo("the server is gone; the study goes on with another one", err=True)
+                say("the server is gone; the study goes on with another one", err=True)
                 await_server(home, SERVER_SECONDS)
 
 
@@ -247,7 +242,7 @@ def withdraw(
     if common().as_json:
         print_json({"study": study.study, "sessions": sessions})
         return
-    typer.echo(
+    say(
         f"erased, with {sessions} sessions. Exports and backups that were made before still hold "
         "them; docs/studies.md says what to do about those"
     )
@@ -270,7 +265,7 @@ def export(
     if common().as_json:
         print_json({"folder": str(to), **written})
         return
-    typer.echo(f"{', '.join(f'{number} {what}' for what, number in written.items())} -> {to}")
+    say(f"{', '.join(f'{number} {what}' for what, number in written.items())} -> {to}")
 
 
 @app.command()
@@ -321,14 +316,14 @@ def rehearse(
     for name, row in found.items():
         low, middle, high = row["minutes"] or ("-",) * 3
         few, some, many = row["rounds"] or ("-",) * 3
-        typer.echo(f"{f'condition {name}: ' if name else ''}{row['people']} simulated people")
-        typer.echo(
+        say(f"{f'condition {name}: ' if name else ''}{row['people']} simulated people")
+        say(
             f"  ends     {row['done']:.0%} finish, {row['left']:.0%} leave, "
             f"{row['screened']:.0%} are screened out"
         )
-        typer.echo(f"  minutes  {middle} (80 %: {low} to {high}), of those who finish")
-        typer.echo(f"  rounds   {some} (80 %: {few} to {many})")
+        say(f"  minutes  {middle} (80 %: {low} to {high}), of those who finish")
+        say(f"  rounds   {some} (80 %: {few} to {many})")
         if row["passed"] is not None:
-            typer.echo(f"  passed   {row['passed']:.0%} of the rounds that count")
+            say(f"  passed   {row['passed']:.0%} of the rounds that count")
         for node, share in row["known"].items():
-            typer.echo(f"  known    {node}: {share:.0%} of what was not known before")
+            say(f"  known    {node}: {share:.0%} of what was not known before")

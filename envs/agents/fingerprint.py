@@ -112,7 +112,8 @@ class AgentFingerprint:
         parts = [self.name, f"version {self.version}" if self.version else ""]
         parts += [f"{name} {value}" for name, value in self.options.items()]
         parts.append(f"{len(self.files)} files" if len(self.files) != 1 else "1 file")
-        return f"{self.short} ({_WORDS[self.source]}: {', '.join(filter(None, parts))})"
+        whole = f"{self.short} ({_WORDS[self.source]}: {', '.join(filter(None, parts))})"
+        return " ".join(whole.split())
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, with the digest."""
@@ -162,6 +163,7 @@ def differences(
             changes.append(
                 f"{name} {says} and {'was not given' if before is None else f'was {before}'}"
             )
+    changes = [" ".join(change.split()) for change in changes]
     return (*changes, *_file_differences(known.files, now.files, known_whole, now_whole))
 
 

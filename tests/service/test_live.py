@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
 from animalcat.cli.session.live import LiveSession, sparkline
+from animalcat.text.plain_console import PlainConsole
 from animalcat.v1 import sessions_pb2, types_pb2
 from animalcat.values import CapabilityStatus, Episode, Session, SessionEvent
 from animalcat.wire.codec import decode
@@ -59,7 +59,7 @@ def episode(number: int, outcome: types_pb2.Outcome.ValueType = OPEN) -> Episode
     )
 
 
-def played(console: Console, **more: Any) -> LiveSession:
+def played(console: PlainConsole, **more: Any) -> LiveSession:
     """Six episodes were played, two failed, and the seventh is played now."""
     shown = LiveSession(SESSION, console)
     for number in range(6):
@@ -77,7 +77,7 @@ def played(console: Console, **more: Any) -> LiveSession:
 
 def test_an_outcome_that_is_both_known_and_told_is_one_dot() -> None:
     file = io.StringIO()
-    console = Console(file=file, width=120, force_terminal=True, markup=False, emoji=False)
+    console = PlainConsole(file=file, width=120, force_terminal=True)
     shown = played(console)
     shown.tell(SessionEvent(SESSION, episode(5, FAILED)))
     file.truncate(0)
@@ -89,7 +89,7 @@ def test_an_outcome_that_is_both_known_and_told_is_one_dot() -> None:
 def test_dots_are_in_the_order_of_episodes() -> None:
     """An episode may be told before those that were there when the command began are known."""
     file = io.StringIO()
-    console = Console(file=file, width=120, force_terminal=True, markup=False, emoji=False)
+    console = PlainConsole(file=file, width=120, force_terminal=True)
     shown = LiveSession(SESSION, console)
     shown.tell(SessionEvent(SESSION, episode(2, FAILED)))
     shown.know([episode(0, PASSED), episode(1, PASSED), episode(2, FAILED)])
@@ -109,7 +109,7 @@ def test_a_sparkline_shows_the_course() -> None:
 @pytest.mark.parametrize("width", [54, 120])
 def test_the_table_has_estimate_interval_course_and_what_is_played(width: int) -> None:
     file = io.StringIO()
-    console = Console(file=file, width=width, force_terminal=True, markup=False, emoji=False)
+    console = PlainConsole(file=file, width=width, force_terminal=True)
     shown = played(console, misfit="in the dark")
     said = file.getvalue()
     assert said.count("too dark to see") == 1
@@ -127,7 +127,7 @@ def test_the_table_has_estimate_interval_course_and_what_is_played(width: int) -
 
 
 def test_a_pipe_gets_a_line_at_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
-    with played(Console(quiet=True)):
+    with played(PlainConsole(quiet=True)):
         pass
     out, said = capsys.readouterr()
     assert out == ""
@@ -140,7 +140,7 @@ def test_a_pipe_gets_a_line_at_each_tenth(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_what_was_said_to_be_out_of_reach_is_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = LiveSession(SESSION, Console(file=io.StringIO(), quiet=True))
+    shown = LiveSession(SESSION, PlainConsole(file=io.StringIO(), quiet=True))
     for number, limit in enumerate(("is out of reach", "is out of reach", "", "", "is out")):
         now = replace(SESSION, episodes=number + 1, capabilities=(capability(1.0, limit),))
         shown.tell(SessionEvent(now, episode(number, PASSED)))
@@ -171,7 +171,7 @@ async def test_a_session_that_somebody_else_runs_is_watched(service: Service) ->
     assert ended == sorted(ended)
     again = await asyncio.to_thread(watch)
     assert (again.exit_code, f"{name}: finished: " in again.stdout) == (0, True)
-    words[2] = "nobody-0"
+    words[3] = "nobody-0"
     unknown = await asyncio.to_thread(watch)
     assert (unknown.exit_code, "nobody-0" in unknown.stderr) == (2, True)
 

@@ -39,6 +39,7 @@ from animalcat.cli.shared.output import (
     print_json,
     print_table,
     progress_console,
+    say,
     wrote,
 )
 from animalcat.cli.shared.progress import progress
@@ -148,7 +149,7 @@ def check_files(
             columns = ["file", "line", Column("field", 2), "severity", Column("code", 1), "message"]
             print_table([asdict(p) for p in problems], columns)
         clean = sum(not problems_of for _, _, problems_of in results)
-        typer.echo(
+        say(
             f"{_count(len(results), 'file')}: {clean} clean, {_count(errors, 'error')}, "
             f"{_count(len(problems) - errors, 'warning')}{_by_code(problems)}"
         )
@@ -226,7 +227,7 @@ def features(
     if not common().as_json:
         drawn = sum(bool(row.drawn) for row in rows)
         who = f"{drawn} of {_count(len(rows), 'arena')} leave{'s' * (drawn == 1)} something to it"
-        typer.echo(f"{chance.told()}; {who}", err=output is not None)
+        say(f"{chance.told()}; {who}", err=output is not None)
     if failed := [row for row in rows if row.error]:
         complain(_failures(failed, len(rows)))
         raise typer.Exit(FAILED)
@@ -284,7 +285,7 @@ def show(
             "note: this arena merges with the next into one episode; --arena shows that one, and "
             "`arena features` measures the episode"
         )
-        typer.secho(words, err=True)
+        say(words, err=True)
     chosen = min(config.arenas) if number is None else number
     try:
         instance, episode, place = _episode_of(config, chosen, file.stem)
@@ -361,7 +362,7 @@ def _load(path: Path, build: Build) -> ArenaConfig:
     except ArenaError as error:
         fail(str(error))
     for problem in check_drawn(loaded, str(path), build):
-        typer.secho(f"{problem.severity}: {problem}", err=True, fg=typer.colors.YELLOW)
+        say(f"{problem.severity}: {problem}", err=True, fg=typer.colors.YELLOW)
     return loaded.config
 
 

@@ -27,7 +27,7 @@ from animalcat.arena_configs.writer import to_yaml
 from animalcat.arenas.arena_files import is_yaml
 from animalcat.cli.arena.family import show_family
 from animalcat.cli.shared.common import common, without
-from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_table, wrote
+from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_table, say, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.table import Column
 from animalcat.extending import plugins
@@ -147,7 +147,7 @@ def make(
     if common().as_json:
         print_json(rows)
     elif output is None and len(instances) == 1:
-        typer.echo(to_yaml(instances[0].arena), nl=False)
+        say(to_yaml(instances[0].arena), nl=False)
     elif output is None:
         columns = ["name", "paradigm", Column("part", 2), Column("variant", 1), "control"]
         print_table(rows, columns)
@@ -156,7 +156,7 @@ def make(
     for line in wrong:
         complain(line)
     if check and not wrong:
-        typer.echo(f"what the family claims holds on {_count(len(instances))}", err=True)
+        say(f"what the family claims holds on {_count(len(instances))}", err=True)
     if wrong:
         raise typer.Exit(FAILED)
 
@@ -342,7 +342,7 @@ def _tell(result: SearchResult) -> None:
         for name, asked in result.asked.items()
     ]
     what = "has" if result.exact else f"is the nearest that was found, {result.distance:.2g} off:"
-    typer.echo(f"{result.instance.name} {what} {', '.join(parts)}", err=True)
+    say(f"{result.instance.name} {what} {', '.join(parts)}", err=True)
 
 
 def _shown(value: float | None) -> str:

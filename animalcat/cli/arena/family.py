@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import typer
-
 from animalcat.arena_configs.families.language import Family, Paradigm
 from animalcat.arena_configs.families.ranges import (
     Categorical,
@@ -16,7 +14,7 @@ from animalcat.arena_configs.families.ranges import (
     TruncatedNormal,
 )
 from animalcat.arena_configs.families.scope import Value
-from animalcat.cli.shared.output import console, print_table
+from animalcat.cli.shared.output import console, print_table, say
 
 
 def show_family(family: Family, row: Mapping[str, Any]) -> None:
@@ -44,9 +42,9 @@ def show_family(family: Family, row: Mapping[str, Any]) -> None:
         title = "Controls; `arena make --control NAME` makes one after each instance"
         print_table(controls, ["control", "about"], title=title)
     if row["claims"]:
-        typer.echo(f"makes claims about: {', '.join(row['claims'])}")
+        say(f"makes claims about: {', '.join(row['claims'])}")
     for layout, nodes in row["nodes"].items():
-        typer.echo(f"is to measure: {', '.join(nodes)} of the layout {layout}")
+        say(f"is to measure: {', '.join(nodes)} of the layout {layout}")
 
 
 def _where(paradigm: Paradigm) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 import typer
 
 from animalcat.arenas.arena_files import FoundFiles, find_arena_files
-from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.output import fail, say
 from animalcat.errors import AnimalcatError
 
 MOST_TOLD: Final = 10
@@ -50,7 +50,7 @@ def found_files(path: Path) -> FoundFiles:
     except AnimalcatError as error:
         fail(str(error))
     for note in files.notes:
-        typer.echo(f"note: {path}: {note}", err=True)
+        say(f"note: {path}: {note}", err=True)
     return files
 
 
@@ -61,4 +61,4 @@ def tell_problems(problems: Iterable[str]) -> None:
     if more := each[MOST_TOLD:]:
         lines.append(f"warning: and {len(more)} more, which `animalcat arena check` lists")
     for line in lines:
-        typer.secho(line, err=True, fg=typer.colors.YELLOW)
+        say(line, err=True, fg=typer.colors.YELLOW)

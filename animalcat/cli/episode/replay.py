@@ -14,7 +14,15 @@ from PIL import Image
 
 from animalcat.cli.episode.sources import Source, sources_of
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE, fail, print_json
+from animalcat.cli.shared.output import (
+    BAD_INPUT,
+    FAILED,
+    MISSING,
+    UNREACHABLE,
+    fail,
+    print_json,
+    say,
+)
 from animalcat.cli.shared.progress import progress
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.errors import AnimalcatError
@@ -202,56 +210,56 @@ def _show(row: dict[str, Any]) -> None:
     if row["return"] is not None:
         end = f"{row['outcome']}, return {row['return']:.6g}"
     why = f", ended by {row['ended_by'].replace('_', ' ')}" if row["ended_by"] else ""
-    typer.echo(
+    say(
         f"{row['recording']}: {row['agent']} on {row['instance']}: {end}, "
         f"{row['steps']} decisions{why}"
     )
     if row["damage"]:
-        typer.echo(f"  damaged: {row['damage']}")
+        say(f"  damaged: {row['damage']}")
     if "verification" in row:
         verification = row["verification"]
         if verification["backend"] != row["backend"]:
-            typer.echo(f"  played again on {verification['backend']}; recorded on {row['backend']}")
+            say(f"  played again on {verification['backend']}; recorded on {row['backend']}")
         if verification["motion"] and verification["equal"]:
             motion = verification["motion"]
-            typer.echo(
+            say(
                 f"  not compared: it was played under rules of motion {motion['recorded']}, which "
                 f"are {motion['here']} here; what is recorded stands as it was"
             )
         elif verification["equal"]:
-            typer.echo(f"  verified: all numbers of {verification['steps']} steps came out again")
+            say(f"  verified: all numbers of {verification['steps']} steps came out again")
         else:
             first = verification["difference"]
-            typer.echo(
+            say(
                 f"  differs at step {first['step']}: {first['field']} was {first['recorded']}, "
                 f"now {first['replayed']}"
             )
         if verification["looks"]:
             looks = verification["looks"]
-            typer.echo(
+            say(
                 f"  camera images were not compared: they were drawn under looks "
                 f"{looks['recorded']}, which are {looks['here']} here"
             )
         if verification["course"] and (verification["motion"] or not verification["equal"]):
             course = verification["course"]
             was, now = (str(end or "nothing").replace("_", " ") for end in course["ended_by"])
-            typer.echo(
+            say(
                 f"  at most {course['metres']:.3g} m apart; ended by {was} after "
                 f"{course['steps'][0]} decisions with return {course['return'][0]:.6g}, now by "
                 f"{now} after {course['steps'][1]} with {course['return'][1]:.6g}"
             )
         for name, version in verification["versions"].items():
-            typer.echo(
+            say(
                 f"  {name} was {version['recorded'] or 'absent'}, "
                 f"here it is {version['here'] or 'absent'}"
             )
     for sentence in row.get("against", {}).get("sentences", ()):
-        typer.echo(f"  {sentence}")
+        say(f"  {sentence}")
     for what in ("frames", "video"):
         if what in row:
-            typer.echo(f"  {'pictures' if what == 'frames' else what}: {row[what]}")
+            say(f"  {'pictures' if what == 'frames' else what}: {row[what]}")
     if row.get("drawn_anew"):
-        typer.echo(
+        say(
             "  these pictures show the actions under today's rules of motion, not what the "
             "agent saw"
         )

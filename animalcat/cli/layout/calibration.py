@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_table
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_table, say
 from animalcat.cli.shared.progress import progress
 from animalcat.layouts.checking.calibration import (
     EngineName,
@@ -111,7 +111,7 @@ def check_calibration(
     else:
         for calibration, report in zip(run, reports, strict=True):
             _print(calibration, report)
-        typer.echo("not calibrated" if any(wrong) else "calibrated")
+        say("not calibrated" if any(wrong) else "calibrated")
     if any(wrong):
         raise typer.Exit(FAILED)
 
@@ -135,6 +135,6 @@ def _print(calibration: SimulationBasedCalibration, report: Mapping[str, Any]) -
     )
     print_table(rows, list(rows[0]), title=title)
     if calibration.left_out:
-        typer.echo(f"{calibration.left_out} agents are left out: their fits did not converge")
+        say(f"{calibration.left_out} agents are left out: their fits did not converge")
     for problem in report["problems"]:
-        typer.echo(problem)
+        say(problem)

@@ -27,7 +27,7 @@ from animalcat.cli.layout.outcomes import (
 from animalcat.cli.layout.show import Name, Variant, every_variant, load
 from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.outcome_options import Seed
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_table
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_table, say
 from animalcat.cli.shared.progress import progress
 from animalcat.layouts.checking.checks import posterior_predictive, prior_predictive, residuals
 from animalcat.layouts.checking.predict import LayoutAssessor, as_shares, held_out, splits
@@ -209,7 +209,7 @@ def _print(entry: Mapping[str, Any]) -> None:
         title = f"{entry['agent']}: residuals, {len(rows)} of {len(entry['residuals'])} groups"
         print_table(rows, list(rows[0]), title=title)
     if held_out := entry["held_out"]:
-        typer.echo(
+        say(
             f"Held out (20 %, {held_out['repeats']} times): Brier score {held_out['brier']:.3f} "
             f"(calibration {held_out['calibration']:.3f}, refinement "
             f"{held_out['refinement']:.3f}), aggregate {held_out['aggregate']:.3f}; "
@@ -220,7 +220,7 @@ def _print(entry: Mapping[str, Any]) -> None:
                 else "the profile is not to be read"
             )
         )
-    typer.echo(
+    say(
         f"{entry['agent']}: the outcomes contradict the layout"
         if entry["contradicted"]
         else f"{entry['agent']}: nothing contradicts the layout"

@@ -12,7 +12,7 @@ import typer
 
 from animalcat.cli.layout.show import load
 from animalcat.cli.shared.outcome_table import is_export, or_fail
-from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.output import fail, say
 from animalcat.cli.shared.progress import progress
 from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.fitting.fits import Fit, fit_instances
@@ -189,9 +189,9 @@ def say_what_was_left_out(played: CoveredOutcomes) -> None:
             agents.setdefault(words, []).append(agent)
     for words, alike in agents.items():
         few = len(alike) <= _NAMED
-        typer.echo(f"note: {', '.join(alike) if few else f'{len(alike)} agents, each'}: {words}")
+        say(f"note: {', '.join(alike) if few else f'{len(alike)} agents, each'}: {words}")
     for note in played.notes:
-        typer.echo(f"note: {note}")
+        say(f"note: {note}")
 
 
 def warn_of_bad_fits(fits: Sequence[dict[str, Fit]]) -> bool:
@@ -205,5 +205,5 @@ def warn_of_bad_fits(fits: Sequence[dict[str, Fit]]) -> bool:
     for agent, fitted in bad:
         reasons = "; ".join(fitted.diagnostics["reasons"])
         where = f"{fitted.layout.name} ({fitted.layout.variant})"
-        typer.echo(f"warning: {agent}: {where} has not converged: {reasons}", err=True)
+        say(f"warning: {agent}: {where} has not converged: {reasons}", err=True)
     return bool(bad)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import fail, print_json, print_rows, print_table, wrote
+from animalcat.cli.shared.output import (
+    fail,
+    print_json,
+    print_rows,
+    print_table,
+    say,
+    to_standard_output,
+    wrote,
+)
 from animalcat.cli.shared.remote import client_for
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
@@ -116,7 +124,7 @@ def show(
         kept = _of_session(session)
         layout, known = parse_layout(kept.text, kept.variant), (kept.variant,)
         if output is None and not common().as_json:
-            typer.echo(kept.text, nl=not kept.text.endswith("\n"))
+            to_standard_output((kept.text.removesuffix("\n") + "\n").encode(), "layout")
             return
     else:
         assert name is not None  # one of both is there
@@ -196,12 +204,12 @@ def _draw(layout: Layout, path: Path) -> None:
 
 
 def _print(layout: Layout, known: tuple[str, ...]) -> None:
-    typer.echo(f"{layout.name} ({layout.variant}): {layout.source}")
+    say(f"{layout.name} ({layout.variant}): {layout.source}")
     if layout.about:
-        typer.echo(layout.about)
+        say(layout.about)
     if layout.prior_from:
-        typer.echo(f"Priors: {layout.prior_from}")
-    typer.echo(layout.digest)
+        say(f"Priors: {layout.prior_from}")
+    say(layout.digest)
     features = [
         {
             "feature": f.name,
@@ -227,15 +235,15 @@ def _print(layout: Layout, known: tuple[str, ...]) -> None:
         if rows:
             print_table(rows, list(rows[0]), title=title)
     for outcome in layout.outcomes:
-        typer.echo(f"Outcome: {outcome}")
+        say(f"Outcome: {outcome}")
     if layout.excludes:
-        typer.echo(f"Not where there is: {', '.join(map(str, layout.excludes))}")
+        say(f"Not where there is: {', '.join(map(str, layout.excludes))}")
     if layout.measures:
-        typer.echo(f"It is about {', '.join(layout.measures)}.")
-    typer.echo(f"Variants: {', '.join(known)}")
+        say(f"It is about {', '.join(layout.measures)}.")
+    say(f"Variants: {', '.join(known)}")
     if layout.choices:
         names = [choice.variant for choice in layout.choices]
-        typer.echo(
+        say(
             f"Without --variant: {' or '.join(names)}, whichever covers more, unless the battery "
             "names one."
         )

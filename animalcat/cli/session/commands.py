@@ -34,6 +34,7 @@ from animalcat.cli.shared.output import (
     print_rows,
     print_table,
     remark,
+    say,
     some,
     status,
 )
@@ -94,7 +95,7 @@ def run(plan: SessionPlan) -> None:
         if common().as_json:
             print_json(session_row(session))
         else:
-            typer.echo(session.id)
+            say(session.id)
         return
     check_reference(plan.agent, shown(SessionOptions, plan.options))
     check_apart([plan.agent], plan.bounds, None if common().server else data_folder())
@@ -273,15 +274,15 @@ def show(
         _show(current)
         _show_agent(current)
         if covered and (words := coverage_words(covered)):
-            typer.echo(words)
+            say(words)
         if current.spent != NOTHING:
-            typer.echo(f"{'spent':13} {spent_words(current.spent)}")
+            say(f"{'spent':13} {spent_words(current.spent)}")
         for sentence in filter(None, (d.get("words") for d in (failed, looked, voided))):
-            typer.echo(sentence)
+            say(sentence)
         units = {capability.name: capability.unit for capability in current.capabilities}
         chosen = [*client.iter_episodes(session, limit=last, newest_first=True)] if last else []
         for episode in reversed(chosen):
-            typer.echo(why(episode, units))
+            say(why(episode, units))
 
 
 def _provenance(client: Client, session: Session) -> Mapping[str, Any]:
@@ -310,12 +311,12 @@ def _verify(session: str) -> None:
         print_json(asdict(verification))
     else:
         for problem in verification.problems:
-            typer.echo(problem)
+            say(problem)
         for note in verification.notes:
-            typer.echo(f"note: {note}")
+            say(f"note: {note}")
         stands = "is not as it was stored" if verification.problems else "is as it was stored"
         digest = verification.head or "no digest"
-        typer.echo(f"{session} {stands}: {verification.links} links, {digest}")
+        say(f"{session} {stands}: {verification.links} links, {digest}")
     if verification.problems:
         raise typer.Exit(1)
 
@@ -344,7 +345,7 @@ def run_agent(
         typer.Exit: All of them ended before the session did; said so.
     """
     name = session.id
-    typer.echo(f"session {name}", err=True)
+    say(f"session {name}", err=True)
     try:
         processes = [
             AgentProcess(client, session, reference, bounds)
@@ -355,7 +356,7 @@ def run_agent(
             client.delete_session(session)
         fail(str(error))
     if processes[0].note:
-        typer.echo(f"note: {processes[0].note}", err=True)
+        say(f"note: {processes[0].note}", err=True)
     here = is_local(client.address)
     with LiveSession(session, first=while_compiling(FIRST, SIMULATOR) if here else FIRST) as shown:
 
@@ -379,7 +380,7 @@ def run_agent(
     played = client.get_session(session)
     if not played.over:
         for output in dict.fromkeys(process.output() for process in processes):
-            typer.echo(output, err=True)
+            say(output, err=True)
         if new and played.identity.fingerprint is None and not played.practised:
             client.delete_session(played)
             fail("the agent did not start, so no session was kept; run it again", FAILED)
@@ -409,23 +410,23 @@ def _identity(session: Session) -> dict[str, Any]:
 def _show_agent(session: Session) -> None:
     """Print what the agent is, what differed later, and what of other packages is used."""
     if used := session.spec.plugins:
-        typer.echo(f"{'plugins':13} {plugins.in_words(used)}")
+        say(f"{'plugins':13} {plugins.in_words(used)}")
     known = session.identity.fingerprint
     if known is None:
         return
-    typer.echo(f"{'identity':13} {known.words}")
+    say(f"{'identity':13} {known.words}")
     if session.identity.unconfined:
-        typer.echo(f"{'':13} {NOT_CONFINED}")
+        say(f"{'':13} {NOT_CONFINED}")
     for name, digest in known.files.items():
-        typer.echo(f"{'':13} {digest[:SHORT]} {name}")
+        say(f"{'':13} {digest[:SHORT]} {name}")
     for kind, variables in (
         ("agent", known.environment),
         ("simulator", session.identity.simulator),
     ):
         for name, value in variables.items():
-            typer.echo(f"{'':13} {name}={value} (of the {kind})")
+            say(f"{'':13} {name}={value} (of the {kind})")
     for change in session.identity.changes:
-        typer.echo(f"{'changed':13} {change}")
+        say(f"{'changed':13} {change}")
 
 
 def _look_at_agent(client: Client, session: Session, agent: str, bounds: Bounds) -> str:
@@ -461,7 +462,7 @@ def _await(client: Client, session: Session) -> None:
     name = session.spec.agent
     if session.paused:
         client.resume_session(session)
-    typer.echo(
+    say(
         f"{session.id} goes on when its agent comes: animalcat agent run "
         f"--connect {common().server} --session {session.id} --agent FILE.py:CLASS --name {name}"
     )
@@ -487,9 +488,9 @@ def _report(
             f"{row['state']}: {row['reason']}{PRIVILEGED_NOTE if row['privileged'] else ''}",
             where=where,
         )
-        typer.echo("")
-        typer.echo(f"profile:  animalcat profile export {name} --format html{where}")
-        typer.echo(f"episodes: {recordings or f'animalcat episode list {name}{where}'}")
+        say("")
+        say(f"profile:  animalcat profile export {name} --format html{where}")
+        say(f"episodes: {recordings or f'animalcat episode list {name}{where}'}")
     if session.state != "finished" or unplayable(profile):
         raise typer.Exit(FAILED)
 
@@ -502,7 +503,7 @@ def _show(session: Session) -> None:
     for key, value in row.items():
         shown = allowance_words(session.spec.allowance) if key == "allowance" else value
         if key != "capabilities" and shown not in ("", None):
-            typer.echo(f"{key:13} {shown}")
+            say(f"{key:13} {shown}")
     rows = [
         {
             "capability": c.name,
@@ -516,4 +517,4 @@ def _show(session: Session) -> None:
     print_table(rows, [column for column in COLUMNS if column.name != TREND])
     for c in session.capabilities:
         if c.limit:
-            typer.echo(unreachable(c))
+            say(unreachable(c))

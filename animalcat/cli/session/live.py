@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from rich.columns import Columns
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
@@ -20,6 +20,7 @@ from animalcat.cli.shared.output import long_wait, progress_console
 from animalcat.cli.shared.progress import PipeLines
 from animalcat.cli.shared.table import Column, lay_out
 from animalcat.client import AsyncClient
+from animalcat.text.plain_console import PlainConsole
 from animalcat.values import CapabilityStatus, Episode, Session, SessionEvent
 
 FIRST: Final = "waiting for the first episode"
@@ -87,7 +88,7 @@ class LiveSession:
     """
 
     def __init__(
-        self, session: Session, console: Console | None = None, first: str = FIRST
+        self, session: Session, console: PlainConsole | None = None, first: str = FIRST
     ) -> None:
         """Show a session.
 
@@ -97,7 +98,7 @@ class LiveSession:
             first: What is said until an episode is over, where nothing else is to be said.
         """
         self._console = console or progress_console()
-        self._errors = Console(stderr=True, markup=False, emoji=False, width=10_000)
+        self._errors = PlainConsole(stderr=True, width=10_000)
         self._session = session
         self._playing: tuple[Episode, ...] = ()
         self._outcomes: dict[tuple[int, int], str] = {}

@@ -17,7 +17,7 @@ from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, END, PLAYED
 from animalcat.cli.shared.common import common
 from animalcat.cli.shared.option_table import read_options, shown, with_options
-from animalcat.cli.shared.output import fail, print_json, status
+from animalcat.cli.shared.output import fail, print_json, say, status
 from animalcat.cli.shared.remote import AllowPlugin, client_for, place
 from animalcat.client import Client
 from animalcat.envs.agents.limits.reference import is_privileged, pictures_of
@@ -239,12 +239,12 @@ def tell_tokens(agent: str, chosen: dict[str, Any], prices: tuple[float, float] 
     if common().as_json:
         print_json(found)
         raise typer.Exit
-    typer.echo(
+    say(
         f"At most {given:,} tokens are given to the model, and {returned:,} returned, in "
         f"{episodes} episodes of {answers} answers, without a cache of the provider's."
     )
     if prices is not None:
-        typer.echo(f"They cost at most {found['cost']:,.2f}, in the currency of the prices.")
+        say(f"They cost at most {found['cost']:,.2f}, in the currency of the prices.")
     raise typer.Exit
 
 

@@ -9,7 +9,7 @@ import typer
 
 from animalcat.cli.session.live import LiveSession
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import FAILED, UNREACHABLE, console, fail
+from animalcat.cli.shared.output import FAILED, UNREACHABLE, console, fail, say
 from animalcat.cli.shared.remote import (
     client_for,
     data_folder,
@@ -38,7 +38,7 @@ def watch(session: str) -> None:
         try:
             watched = _follow(client, watched)
         except KeyboardInterrupt:
-            typer.echo("stopped watching; the session goes on", err=True)
+            say("stopped watching; the session goes on", err=True)
             return
         if not common().as_json:
             console().print(
@@ -79,4 +79,4 @@ def _print_event(event: SessionEvent) -> None:
     """Print a line of JSON."""
     ended = None if event.episode is None else episode_row(event.episode)
     line = {"session": session_row(event.session), "ended": ended}
-    typer.echo(json.dumps(line, ensure_ascii=False))
+    say(json.dumps(line, ensure_ascii=False))

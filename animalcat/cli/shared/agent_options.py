@@ -13,7 +13,6 @@ from animalcat import apart
 from animalcat.apart import ApartError, Permission
 from animalcat.cli.shared.command_help import AGENT
 from animalcat.cli.shared.output import fail
-from animalcat.text.terminals import harmless
 from animalcat.values import Episode, Session
 
 _P = ParamSpec("_P")
@@ -80,8 +79,7 @@ def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
     if not waits:
         return ""
     where = "; ".join(
-        f"episode {episode.number} ({episode.instance}): {harmless(episode.cause)}"
-        for episode in waits
+        f"episode {episode.number} ({episode.instance}): {episode.cause}" for episode in waits
     )
     return (
         f"{where}. Session {session.id} is paused there, and the agent has seen this arena. Say "

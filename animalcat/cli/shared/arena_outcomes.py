@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import typer
 
 from animalcat.cli.shared.outcome_options import As
 from animalcat.cli.shared.outcome_table import (
@@ -20,6 +19,7 @@ from animalcat.cli.shared.outcome_table import (
     marks_of,
     rewards_of,
 )
+from animalcat.cli.shared.output import say
 from animalcat.layouts.model.instances import (
     CoveredOutcomes,
     Instances,
@@ -76,7 +76,7 @@ def marked_by(
     if lost := [name for name in played.values() if name in known and name not in marks]:
         raise TableError(f"{pass_marks}: {lost[0]} has no pass mark")
     if strange := [name for name in marks if name not in known]:
-        typer.echo(
+        say(
             f"note: {pass_marks}: {len(strange)} pass marks are not used, since no arena has the "
             f"name (the first is {strange[0]!r})",
             err=True,

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-import typer
-
 from animalcat.arenas import battery_reference
 from animalcat.arenas.arena_files import battery_files, battery_id
 from animalcat.arenas.battery_reference import Meant
-from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.output import fail, say
 from animalcat.cli.shared.progress import operation_progress
 from animalcat.cli.shared.tables import left_out, variant_words
 from animalcat.client import Client
@@ -81,7 +79,7 @@ def _of_files(
     own = battery_id(path)
     name = meant.name or (f"{own}-files" if own in client.shipped_batteries() else own)
     for note in battery_files(path).notes:
-        typer.echo(f"note: {path}: {note}", err=True)
+        say(f"note: {path}: {note}", err=True)
     try:
         words = f"importing {path}"
         with operation_progress(while_compiling(words, SIMULATOR)) as tell:
@@ -127,7 +125,7 @@ def say_layout(client: Client, battery: str, asked: str = "") -> None:
         return
     called = named["name"] + (f" ({named['variant']})" if named["variant"] else "")
     whose = "the battery names it" if named["named"] else "the battery names none"
-    typer.echo(f"layout {called}: {whose}; --layout takes another", err=True)
+    say(f"layout {called}: {whose}; --layout takes another", err=True)
 
 
 def say_coverage(client: Client, session: Session, *, variant: bool) -> None:
@@ -140,24 +138,24 @@ def say_coverage(client: Client, session: Session, *, variant: bool) -> None:
     """
     profile = client.profile(session)
     if variant and (words := variant_words(profile)):
-        typer.echo(words, err=True)
+        say(words, err=True)
     if gaps := left_out(profile):
-        typer.echo(f"note: {gaps}", err=True)
+        say(f"note: {gaps}", err=True)
 
 
 def tell_problems(problems: Iterable[str], most: int) -> None:
     """Print problems of arena files on standard error, as many as may be."""
     lines = list(problems)
     for problem in lines[:most]:
-        typer.echo(f"note: {problem}", err=True)
+        say(f"note: {problem}", err=True)
     if len(lines) > most:
         more = len(lines) - most
-        typer.echo(f"note: and {more} more; `animalcat battery show --check` lists them", err=True)
+        say(f"note: and {more} more; `animalcat battery show --check` lists them", err=True)
 
 
 def _say(battery: Battery, where: str) -> None:
     number = f"{battery.instances} instance{'s' * (battery.instances != 1)}"
     digest = names.short_digest(battery.digest)
-    typer.echo(f"battery {battery.id}: {number}, digest {digest}; {where}", err=True)
+    say(f"battery {battery.id}: {number}, digest {digest}; {where}", err=True)
     for note in battery.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)

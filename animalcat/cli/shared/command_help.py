@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from animalcat.cli.shared.common import common, lacks
-from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.output import fail, say
 
 PLAYED: Final = "What is played"
 AGENT: Final = "Agent"
@@ -83,7 +83,7 @@ def _show_all(ctx: typer.Context, wanted: bool) -> None:
     if wanted:
         for parameter in ctx.command.params:
             vars(parameter)["hidden"] = False
-        typer.echo(ctx.get_help())
+        say(ctx.get_help())
         ctx.exit()
 
 

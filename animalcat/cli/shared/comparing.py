@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import typer
-
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import fail, print_json, print_table, status, wrote
+from animalcat.cli.shared.output import fail, print_json, print_table, say, status, wrote
 from animalcat.cli.shared.profile_references import is_reference, reference_content
 from animalcat.cli.shared.remote import client_for
 from animalcat.cli.shared.table import Column
@@ -91,13 +89,13 @@ def show_comparison(known: Comparison) -> None:
         print_json(known.to_dict())
         return
     for line in known.notes():
-        typer.echo(line)
+        say(line)
     shown = few_standings(known.standings)
     left = len(known.profiles) - len(shown) // len(known.nodes)
     title = f"The first and the last; {left} agents between" if left else "Agents side by side"
     print_table([row.cells() for row in shown], COLUMNS, title=title)
     for line in known.remarks():
-        typer.echo(line)
+        say(line)
 
 
 def write_comparison(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import tempfile
 from pathlib import Path
 
-from animalcat.cli.shared.output import insist_no_terminal, remark, status
+from animalcat.cli.shared.output import insist_no_terminal, remark, status, to_standard_output
 from animalcat.client import Client
 
 
@@ -27,4 +25,5 @@ def print_export(client: Client, session: str, form: str) -> None:
         for note in left_out:
             remark(note)
         with path.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
+            for line in file:
+                to_standard_output(line, form)

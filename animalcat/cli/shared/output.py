@@ -13,8 +13,6 @@ from textwrap import indent
 from typing import Any, Final, NoReturn, TypeVar
 
 import typer
-from rich.console import Console
-from rich.control import strip_control_codes
 from rich.progress import TextColumn
 from rich.text import Text
 
@@ -24,6 +22,8 @@ from animalcat.machine.codes import BAD_INPUT
 from animalcat.machine.codes import FAILED as FAILED
 from animalcat.machine.codes import MISSING as MISSING
 from animalcat.machine.codes import UNREACHABLE as UNREACHABLE
+from animalcat.text.plain_console import PlainConsole
+from animalcat.text.terminals import harmless, harmless_json
 
 Row = TypeVar("Row")
 LONG_WAIT: Final = 5.0
@@ -34,28 +34,40 @@ ENDLESS: Final = 10_000
 """Letters of a line that is as long as what stands in it."""
 
 
+def say(text: str = "", *, err: bool = False, nl: bool = True, fg: str | None = None) -> None:
+    """Print a text, in which what steers a terminal is written out: the only way to print one.
+
+    Args:
+        text: What to print.
+        err: Whether it goes to standard error.
+        nl: Whether a line ends with it.
+        fg: Its colour.
+    """
+    typer.secho(harmless(text), err=err, nl=nl, fg=fg)
+
+
 def line_width() -> int | None:
     """Letters of a line of results; None in a pipe, unless COLUMNS says how many."""
     if sys.stdout.isatty():
-        return Console().width  # heeds COLUMNS as well
+        return PlainConsole().width  # heeds COLUMNS as well
     asked = os.environ.get("COLUMNS", "")
     return int(asked) if asked.isdecimal() and int(asked) else None
 
 
-def console() -> Console:
+def console() -> PlainConsole:
     """A console for results; in a pipe it breaks no line unless COLUMNS is set.
 
     It prints text as it is: most of what is printed are names that others gave, and "[/b]" in one
     is no markup, so nothing is. Where rich reads markup whatever its console says, `Progress` and
     `Status`, `plain_column` and `status` keep it from that. Style goes into arguments.
     """
-    return Console(width=line_width() or ENDLESS, markup=False, emoji=False)
+    return PlainConsole(width=line_width() or ENDLESS)
 
 
-def progress_console() -> Console:
+def progress_console() -> PlainConsole:
     """A console for progress: on standard error, and silent unless that is a terminal."""
     terminal = sys.stderr.isatty()
-    return Console(stderr=True, quiet=not terminal, markup=False, emoji=False)
+    return PlainConsole(stderr=True, quiet=not terminal)
 
 
 @contextmanager
@@ -91,7 +103,7 @@ def long_wait(words: str, seconds: float = LONG_WAIT) -> Generator[Callable[[str
         if timer is not None:
             timer.cancel()
             timer.join()  # which has been cancelled, and prints nothing later
-        timer = threading.Timer(seconds, lambda: typer.echo(f"{now} ...", err=True))
+        timer = threading.Timer(seconds, lambda: say(f"{now} ...", err=True))
         timer.daemon = True
         timer.start()
 
@@ -111,7 +123,7 @@ def plain_column() -> TextColumn:
 
 def print_json(value: Any) -> None:
     """Print JSON to standard output, two spaces an indent."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    say(harmless_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def print_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[Column | str]) -> None:
@@ -134,7 +146,7 @@ def print_table(
     rows = list(rows)
     width = line_width()
     layout = lay_out(rows, columns, width)
-    out = Console(markup=False, emoji=False, highlight=False)
+    out = PlainConsole(highlight=False)
     for lines, style in (
         (wrap(title, width or ENDLESS) if title else [], "italic"),
         (layout.head, "bold"),
@@ -143,7 +155,7 @@ def print_table(
     ):
         for line in lines:
             if style is None:
-                typer.echo(strip_control_codes(line))  # a tenth of the time, of thousands of rows
+                say(line)  # a tenth of the time, of thousands of rows
             else:
                 out.print(Text(line), style=style, soft_wrap=True)
     if layout.gone:
@@ -154,10 +166,10 @@ def _print_json_rows(rows: Iterable[Mapping[str, Any]]) -> None:
     """Print what `print_json` prints of a list, each row as it comes."""
     before = "["
     for row in rows:
-        text = json.dumps(row, indent=2, ensure_ascii=False)
-        typer.echo(before + "\n" + indent(text, "  "), nl=False)
+        text = harmless_json(json.dumps(row, indent=2, ensure_ascii=False))
+        say(before + "\n" + indent(text, "  "), nl=False)
         before = ","
-    typer.echo("[]" if before == "[" else "\n]")
+    say("[]" if before == "[" else "\n]")
 
 
 def some(
@@ -192,7 +204,7 @@ def wrote(what: str, path: Path) -> None:
         what: What is in it.
         path: As the user named it.
     """
-    typer.echo(f"{what} -> {path}", err=True)
+    say(f"{what} -> {path}", err=True)
 
 
 def to_standard_output(content: bytes, form: str) -> None:
@@ -203,7 +215,10 @@ def to_standard_output(content: bytes, form: str) -> None:
         form: What it is.
     """
     insist_no_terminal(form)
-    sys.stdout.buffer.write(content)
+    if sys.stdout.isatty():
+        say(content.decode(errors="replace"), nl=False)
+    else:
+        sys.stdout.buffer.write(content)
 
 
 def insist_no_terminal(form: str) -> None:
@@ -214,12 +229,12 @@ def insist_no_terminal(form: str) -> None:
 
 def complain(message: str) -> None:
     """Print an error on standard error."""
-    typer.secho(f"error: {message}", err=True, fg=typer.colors.RED)
+    say(f"error: {message}", err=True, fg=typer.colors.RED)
 
 
 def remark(message: str) -> None:
     """Print a note to standard error, beside the result."""
-    typer.echo(f"note: {message}", err=True)
+    say(f"note: {message}", err=True)
 
 
 def fail(message: str, code: int = BAD_INPUT) -> NoReturn:

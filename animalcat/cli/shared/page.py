@@ -7,8 +7,7 @@ import os
 import sys
 import webbrowser
 
-import typer
-
+from animalcat.cli.shared.output import say
 from animalcat.service.web.application import MakePart
 from animalcat.service.web.serving import shown
 
@@ -27,7 +26,7 @@ def serve_page(part: MakePart, verb: str, port: int, browser: bool) -> None:
     """
     with shown([part], port) as pages:
         link = pages.link()
-        typer.echo(f"{verb} at {link}\nCtrl-C ends")
+        say(f"{verb} at {link}\nCtrl-C ends")
         if browser:
             open_page(link)
         with contextlib.suppress(KeyboardInterrupt):

@@ -8,10 +8,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-from animalcat.cli.shared.output import long_wait, plain_column, progress_console
+from animalcat.cli.shared.output import long_wait, plain_column, progress_console, say
 from animalcat.values import Operation
 
 LINE_SECONDS: Final = 5.0
@@ -127,6 +126,6 @@ def _lines(wait: float, waiting: Callable[[str], None]) -> Tell:
         if time.monotonic() < next_line:
             return
         next_line = time.monotonic() + LINE_SECONDS
-        typer.echo(f"{words}: {done} of {total}" if total else words, err=True)
+        say(f"{words}: {done} of {total}" if total else words, err=True)
 
     return tell

@@ -14,7 +14,7 @@ import typer
 
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
+from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, say, status
 from animalcat.errors import AnimalcatError
 from animalcat.text import names
 
@@ -120,7 +120,7 @@ def say_pages(path: str) -> None:
     home = data_folder()
     if url := web_address(home):
         with suppress(TokenError, OSError):  # the directory is another user's
-            typer.echo(f"watch it at {link_to(url, visits_of(home).ticket(), path)}", err=True)
+            say(f"watch it at {link_to(url, visits_of(home).ticket(), path)}", err=True)
 
 
 @contextmanager

@@ -8,6 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from rich.cells import cell_len
 
+from animalcat.text.terminals import harmless
+
 GAP: Final = "  "
 """Between two columns."""
 WRAPPED: Final = 16
@@ -108,7 +110,7 @@ def shown(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.4g}"
-    return str(value)
+    return harmless(str(value))
 
 
 def wrap(text: str, width: int) -> list[str]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import typer
-
-from animalcat.cli.shared.output import console, print_table
+from animalcat.cli.shared.output import console, print_table, say
 from animalcat.cli.shared.table import Column
 from animalcat.service.measuring.profile_words import (
     STATUS_MEANS,
@@ -160,7 +158,7 @@ def print_what_now(profile: Mapping[str, Any], where: str = "") -> None:
     for step in steps:
         console().print(step["text"], highlight=False, markup=False)
         if step["command"]:
-            typer.echo(f"  {step['command']}{where}")
+            say(f"  {step['command']}{where}")
 
 
 def print_profile(

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from animalcat.cli.shared.output import FAILED
+from animalcat.cli.shared.output import FAILED, say
 from animalcat.client import Client
 from animalcat.values import Session
 
@@ -27,7 +27,7 @@ def fail_if_unplayable(client: Client, sessions: Iterable[Session]) -> None:
     for session in sessions:
         lost = unplayable(client.profile(session))
         for arena, cause in lost.items():
-            typer.echo(f"session {session.id} could not play {arena}: {cause}", err=True)
+            say(f"session {session.id} could not play {arena}: {cause}", err=True)
         failed = failed or bool(lost)
     if failed:
         raise typer.Exit(FAILED)

@@ -18,6 +18,7 @@ from animalcat.cli.shared.output import (
     complain,
     fail,
     print_json,
+    say,
     status,
 )
 from animalcat.envs.backends import AUTOMATIC, make_environment
@@ -181,4 +182,4 @@ def _print(result: dict[str, Any]) -> None:
         return
     for key, value in result.items():
         shown = ", ".join(f"{k} {v}" for k, v in value.items()) if key == "versions" else value
-        typer.echo(f"{key:21} {shown}")
+        say(f"{key:21} {shown}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from animalcat.extending.doorways import entries
 from animalcat.extending.installing import install
 from animalcat.machine.codes import BAD_INPUT, FAILED, MISSING, UNREACHABLE
+from animalcat.text.terminals import PlainFormatter
 
 if TYPE_CHECKING:
     from animalcat.envs.mlagents.arguments import Arguments
@@ -241,7 +242,7 @@ def _log_to_file(path: str, usual: Path) -> None:
 
 
 def _log_to(handler: logging.Handler) -> None:
-    handler.setFormatter(logging.Formatter("animalcat-unity: %(levelname)s: %(message)s"))
+    handler.setFormatter(PlainFormatter("animalcat-unity: %(levelname)s: %(message)s"))
     root = logging.getLogger("animalcat")
     root.addHandler(handler)
     root.setLevel(logging.INFO)
