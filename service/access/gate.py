@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import grpc
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from animalcat.service import calls
 from animalcat.service.access.audit import Audit
@@ -28,6 +28,7 @@ from animalcat.service.errors import KINDS, Code, DeniedError, ServiceError, pub
 from animalcat.service.logs import tell
 from animalcat.service.session.notes import Purse
 from animalcat.service.storage.owners import COMMON
+from animalcat.service.texts import check_texts
 from animalcat.text import names
 from animalcat.v1 import sessions_pb2
 from animalcat.values import Session
@@ -294,6 +295,9 @@ class Gate:
         tell(caller=caller.words)
         call = calls.current.get()
         call.subject = caller.subject
+        asked: object = request
+        if isinstance(asked, Message):  # who reads a stream checks its frames
+            check_texts(asked)
         if rule.about is not None:
             call.about = rule.about(request)
             if caller.role is not Role.AGENT:  # those are kept to what they play, below

@@ -29,6 +29,7 @@ from animalcat.service.session.link import (
 )
 from animalcat.service.session.notes import NoteRoom
 from animalcat.service.session.turns import AnswerReader, FrameError, Trust
+from animalcat.service.texts import check_texts
 from animalcat.text import names
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.values import ENDS, Cause, Session, cause_of
@@ -520,6 +521,7 @@ def read_fingerprint(message: types_pb2.AgentFingerprint, instance: str) -> Agen
             f"fingerprint: name, version and process have at most {MAX_NAME} characters each, and "
             "there are at most 100 options, 1,000 files and 200 environment variables",
         )
+    check_texts(message)
     try:
         fingerprint = decode(AgentFingerprint, message, strict=True)
     except ValueError as error:

@@ -45,6 +45,7 @@ from animalcat.service.rpc.asked import checked_id
 from animalcat.service.rpc.paging import paged, stored
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
+from animalcat.service.texts import read_checked
 from animalcat.text import names
 from animalcat.text.marked_yaml import text_of
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
@@ -85,7 +86,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         self, request_iterator: Any, context: Any
     ) -> sessions_pb2.ImportBatteryResponse:
         """Start an operation that stores the arenas that the client streams as a battery."""
-        first: Any = await context.read()
+        first: Any = await read_checked(context)
         if first is grpc.aio.EOF or first.WhichOneof("frame") != "header":
             raise ServiceError(Code.BAD_FRAME, "the first frame must be the header")
         battery = check_name(first.header.name)
@@ -135,7 +136,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
             ServiceError: A frame is out of place, or the files are too many or too large.
         """
         size, table = 0, ""
-        while (frame := await context.read()) is not grpc.aio.EOF:
+        while (frame := await read_checked(context)) is not grpc.aio.EOF:
             if frame.WhichOneof("frame") == "table":
                 if table:
                     raise ServiceError(Code.BAD_FRAME, "a battery has one table at most")

@@ -23,6 +23,7 @@ from animalcat.service.session.engines import Engines
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import NoteRoom
 from animalcat.service.session.turns import MAX_BAD_FRAMES, Trust
+from animalcat.service.texts import check_texts
 from animalcat.text import names
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.values import Cause, Session
@@ -268,6 +269,7 @@ async def _read_hello(stream: Stream) -> gateway_pb2.Hello:
     if frame is grpc.aio.EOF or frame.WhichOneof("frame") != "hello":
         raise ServiceError(Code.BAD_FRAME, "the first frame must be a hello")
     hello = frame.hello
+    check_texts(hello)
     if wrong := refusal(hello.protocol, hello.client_version):
         raise ServiceError(Code.CLIENT_REFUSED, wrong)
     if not 1 <= len(hello.agent) <= 200 or not 1 <= len(hello.instance) <= 200:

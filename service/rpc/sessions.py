@@ -38,6 +38,7 @@ from animalcat.service.session.turns import MAX_FAILURE
 from animalcat.service.storage.audit import AuditFilter
 from animalcat.service.storage.listing import Page, SessionFilter, WhoseFilter
 from animalcat.text import names
+from animalcat.text.terminals import harmless
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc, types_pb2
 from animalcat.values import Episode, Opponent, Ruling, Session, SessionNote, SessionSpec
 from animalcat.wire.codec import encode, word
@@ -275,7 +276,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     ) -> sessions_pb2.DismissAgentsResponse:
         """Take the agents of a session off."""
         engine = await self._engines.get(names.parse_session(request.name))
-        session = await engine.dismiss(request.failure[:MAX_FAILURE])
+        session = await engine.dismiss(harmless(request.failure)[:MAX_FAILURE])
         return sessions_pb2.DismissAgentsResponse(session=encode(session))
 
     async def NoteSession(  # noqa: N802

@@ -137,6 +137,7 @@ class AnswerReader:
         )
 
     def _note(self, note: types_pb2.Note) -> None:
+        note.text = harmless(note.text.replace("\r\n", "\n"))
         size = len(note.text.encode())
         if size > MAX_NOTE_BYTES:
             raise FrameError(
