@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import animalcat
+from animalcat.cli.shared.option_table import read_options
 from animalcat.envs.agents.load import AgentLoadError, load_agent
+from animalcat.envs.types import ObservationSpec, RaySpec
 from animalcat.errors import AnimalcatError
 from animalcat.values import StoppingRule
+from animalcat.values.options import SessionOptions
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "S1 no episodes": ({"max_episodes": 0}, "max_episodes 0 is out of range; give 1"),
@@ -69,6 +74,25 @@ def test_an_option_that_there_is_not_is_no_argument(client: animalcat.Client) ->
 
 
 @pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        (
+            lambda: ObservationSpec(None, RaySpec(1), 0),
+            "decision_period 0 is out of range; give 1 to 20",
+        ),
+        (
+            lambda: ObservationSpec(None, RaySpec(5000)),
+            "per_side 5000 is out of range; give 0 to 50",
+        ),
+    ],
+    ids=["S19", "S20"],
+)
+def test_what_cannot_be_observed_is_refused(mistake: Callable[[], object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        mistake()
+
+
+@pytest.mark.parametrize(
     ("limits", "says"),
     [
         ("memry=2", "no limit is named 'memry'; there are: sight"),
@@ -82,6 +106,19 @@ def test_what_an_agent_is_told_is_read(limits: str, says: str) -> None:
     with pytest.raises(AgentLoadError) as error:
         load_agent(f"builtin:scout+{limits}")
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [["visualAbility=0.1m"], ["visualAbility"], ["visualAbility=0.1", "visualAbility=0.2"]],
+    ids=["S5 a unit", "no share", "two targets"],
+)
+def test_a_target_is_a_share_and_is_given_once(
+    targets: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit):
+        read_options(SessionOptions, {"targets": targets})
+    assert "--target visualAbility" in capsys.readouterr().err
 
 
 LAYOUT = """
@@ -132,3 +169,16 @@ def test_another_battery_and_nothing_to_compare_with(client: animalcat.Client) -
     made, edited = campaign(4), campaign(6)
     assert made != edited
     assert campaign(4) == made
+
+
+def test_what_is_more_than_there_is_and_never_mean_what_they_say(client: animalcat.Client) -> None:
+    """S2, S22; and the default variant is the same whether it is named or not."""
+    made = client.create_session(agent="plain", battery="navigation", max_episodes=5000)
+    assert made.spec.stop.max_episodes == 5000
+    assert made.spec.layout_variant == "metres-15"
+    named = client.create_session(
+        agent="plain", battery="navigation", max_episodes=5000, layout_variant="metres-15"
+    )
+    assert named.id == f"{made.id}-2"
+    never = client.create_session(agent="plain", battery="navigation", target_sd=0.0)
+    assert never.spec.stop.target_sd == 0.0

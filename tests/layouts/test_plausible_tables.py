@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from animalcat.arena_configs.instance import Instance
+from animalcat.cli.layout.commands import app_for
 from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.shared.arena_outcomes import check_demands, marked_by, on_battery, passed_on
 from animalcat.cli.shared.outcome_options import As
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import CoveredOutcomes, TableError, read_csv
+from animalcat.layouts.model.nodes import Exclusion
 from animalcat.layouts.model.units import UnitError, conversion
 from animalcat.service.batteries.battery import Battery
 
@@ -110,12 +114,20 @@ def numbered(text: str) -> str:
     "change",
     [
         pytest.param(cells(7, "True", "False", "true", ""), id="T1 True and False"),
+        pytest.param(cells(7, "1.0", "0.0", " 1 ", " "), id="floats and blanks"),
         pytest.param(cells(7, "success", "failure", "success", ""), id="T45 success and failure"),
         pytest.param(each("one,", "one  ,"), id="T9 a name with white space at its end"),
+        pytest.param(around("\ufeff"), id="T12 a byte order mark"),
         pytest.param(each("\n", "\r\n"), id="line ends of Windows"),
+        pytest.param(each(" [m]", " (m)"), id="T19 a unit in round brackets"),
+        pytest.param(each("rewardBehind", "rewardBehind [1]"), id="no unit, said"),
         pytest.param(
             both(cells(2, "1000", "2000", "3000", "4000"), each("nce [m]", "nce [cm]")),
             id="centimetres",
+        ),
+        pytest.param(
+            both(cells(2, "1", "2", "3", "4"), each("nce [m]", "nce [10 m]")),
+            id="tens of metres",
         ),
         pytest.param(
             both(cells(4, "0", "50", "100", "100"), each("Behind", "Behind [%]")),
@@ -130,20 +142,51 @@ def test_what_changes_nothing(change: Change) -> None:
     assert values(read(changed(WIDE, change))) == values(read(WIDE))
 
 
+def test_rows_and_columns_in_another_order_change_nothing() -> None:
+    head, *rows = WIDE.splitlines()
+    mixed = read("\n".join([head, *reversed(rows)]))  # T38
+    names, demands, outcomes = values(mixed)
+    assert (names[::-1], demands[::-1], outcomes[0][::-1]) == (
+        (expected := values(read(WIDE)))[0],
+        expected[1],
+        expected[2][0],
+    )
+    columns = [line.split(",")[::-1] for line in (head, *rows)]
+    assert values(read("\n".join(map(",".join, columns)))) == expected
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         pytest.param(cells(7, "yes", "no"), "line 2, column a: 'yes' is no finite", id="T2 yes"),
+        pytest.param(cells(7, "1", "-1"), "agent a, instance two: the outcome is -1", id="T3 -1"),
         pytest.param(cells(7, "100", "0"), "instance one: the outcome is 100", id="T4 per cent"),
+        pytest.param(cells(7, "1", "2"), "instance two: the outcome is 2; success is 1", id="T5"),
         pytest.param(cells(7, "0.5"), "instance one: the outcome is 0.5; success is 1", id="T6"),
         pytest.param(each(",", ";"), "commas are wanted between columns", id="T13 semicolons"),
+        pytest.param(each(",", "\t"), "commas are wanted between columns", id="T14 tabs"),
         pytest.param(each("lava", "XPos"), "column XPos is there 2 times", id="T15 twice"),
         pytest.param(numbered, "column 1 has no name; row numbers", id="T16 a nameless column"),
+        pytest.param(each("lava", "Unnamed: 0"), "is called 'Unnamed: 0'", id="T17 Unnamed: 0"),
         pytest.param(
             each("Distance [m]", "Distance [feet]"),
             r"column rewardDistance \[feet\]: the unit 'feet' is unknown here; understood is m",
             id="T18 feet",
         ),
+        pytest.param(
+            each("Distance [m]", "Distance (feet)"),
+            r"column 'rewardDistance \(feet\)' is unknown.*Did you mean 'rewardDistance'",
+            id="T18 feet in round brackets",
+        ),
+        pytest.param(
+            each("Distance [m]", "Distance [s]"),
+            r"rewardDistance \[s\]: the unit 's' is another here; understood is m,",
+            id="T20 seconds for metres",
+        ),
+        pytest.param(
+            each("XPos", "XPos [m]"), "'m' is another here; understood is 1, %", id="T20b"
+        ),
+        pytest.param(cells(2, "inf"), "column rewardDistance: 'inf' is no finite", id="T22 inf"),
         pytest.param(
             each("one,open,10", 'one,open,"1,234.5"'),
             "'1,234.5' is no finite number; write it with a point and without separators",
@@ -156,6 +199,7 @@ def test_what_changes_nothing(change: Change) -> None:
         ),
         pytest.param(turned, "no column 'a' of outcomes; columns: instance, one", id="T28 turned"),
         pytest.param(first_lines(0), "the table is empty", id="T30 empty"),
+        pytest.param(first_lines(1), "has no rows", id="T30 no rows"),
         pytest.param(cells(7, "NA"), "'NA' is no finite number; leave a cell empty", id="T33 NA"),
         pytest.param(cells(7, "0.97", "-1"), "Rewards on arenas become outcomes", id="T34 returns"),
         pytest.param(
@@ -163,17 +207,36 @@ def test_what_changes_nothing(change: Change) -> None:
             "no column 'rewardDistance'",
             id="T37 of another layout",
         ),
+        pytest.param(cells(5, "left", "right"), "column XPos: 'left' is no finite", id="T40 left"),
         pytest.param(around("# mine\n"), "line 1 is a comment", id="T43 a comment"),
+        pytest.param(
+            each("two,", "# the far one\ntwo,"),
+            "line 3: 1 cell; the header has 8. A comment is no part",
+            id="T43 a comment within",
+        ),
+        pytest.param(each("one,open,10", 'one,open,"1,5"'), "'1,5' is no finite", id="T44 comma"),
+        pytest.param(each("one,open,10", "one,open,1,5"), "line 2: 9 cells", id="T44 bare comma"),
+        pytest.param(
+            each("lava", "rewardDistance [cm]"),
+            "column rewardDistance is there 2 times",
+            id="T47 twice in two units",
+        ),
         pytest.param(
             each("rewardBehind", "reward_behind"),
             "Did you mean 'rewardBehind'",
             id="a demand in another spelling",
         ),
+        pytest.param(each("lava", "Lava"), "Did you mean 'lava'", id="an exclusion misspelt"),
         pytest.param(each("one,", ","), "line 2, column instance: it is empty", id="no name"),
         pytest.param(
             each("three", "two"),
             "instance two has 2 rows; one is wanted",
             id="T7 a row pasted twice",
+        ),
+        pytest.param(
+            both(each("three", "two"), cells(7, "1", "0", "1")),
+            "counts as less than another outcome",
+            id="T8 twice with other outcomes",
         ),
     ],
 )
@@ -200,6 +263,7 @@ def test_agents_are_named_and_told_apart() -> None:
     ("change", "reason"),
     [
         pytest.param(cells(2, ""), "no rewardDistance", id="T21 an empty demand"),
+        pytest.param(cells(2, "-10"), "rewardDistance below 0 m", id="T23 a negative distance"),
         pytest.param(cells(2, "1000"), "rewardDistance above 60 m", id="T42 centimetres, unsaid"),
         pytest.param(cells(6, "1"), "lava above 0", id="what the layout excludes"),
         pytest.param(cells(6, ""), "lava not measured", id="what is not known to be excluded"),
@@ -212,6 +276,14 @@ def test_what_is_left_out_is_counted_by_reason(change: Change, reason: str) -> N
     whole = changed(WIDE, change).replace("20,1", "1000,1").replace("30,2", "-1,2")
     with pytest.raises(TableError, match="aaio covers none of the instances: "):
         read(whole.replace("40,2", "70,2"))
+
+
+def test_the_python_door_excludes_too() -> None:
+    table = read_csv(WIDE.replace("10,1,0,0,0", "10,1,0,0,1"), ["a"])
+    with pytest.raises(TableError, match=r"instance one: layout aaio leaves it out: lava above 0"):
+        table.instances.features(AAIO)
+    open_only = replace(AAIO, excludes=(Exclusion("lava", above=2.0),))
+    assert len(table.instances.features(open_only)) == 4
 
 
 def test_what_a_default_replaces_is_said() -> None:
@@ -301,6 +373,19 @@ def test_files_of_another_form(tmp_path: Path, content: bytes, words: str) -> No
         read_csv(path, ["a"])
 
 
+def test_a_text_of_one_line_is_the_name_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.csv").write_text(WIDE)
+    assert len(read_csv("items.csv", ["a"]).instances) == 4
+    assert len(read_csv(str(tmp_path / "items.csv"), ["a"]).instances) == 4
+    with pytest.raises(TableError, match=r"other.csv: No such file; give a file, or the text"):
+        read_csv("other.csv", [])
+    with pytest.raises(TableError, match="has no rows below its columns other"):
+        read_csv("other", [])
+
+
 def test_units() -> None:
     told = {
         ("10 m", "m"): 10,
@@ -385,14 +470,32 @@ def test_arenas_are_found_by_name_by_file_and_without_folders() -> None:
     [
         pytest.param(RETURNS.replace("g1", "G1"), "no instance 'G1'. Did you mean 'g1'", id="T10"),
         pytest.param("instance,a\n0,1.5\n1,0.5\n2,0.1\n", "no instance with outcomes", id="T41"),
+        pytest.param("instance,near/g1,far/g3\na,1.9,0.2\n", "a row for each instance", id="T28"),
+        pytest.param("instance,a\nmean,0.5\n", "the last row is called 'mean'", id="T25"),
         pytest.param("instance,a\ng1,95\ng2,40\ng3,12.5\n", "95 is more than the arena", id="T4"),
         pytest.param("instance,a,seed\ng1,.5,7\n", "'seed' seems to say something", id="T35"),
+        pytest.param("instance,a,Episode\ng1,.5,7\n", "'Episode' seems to say", id="an episode"),
+        pytest.param("instance,a,date\ng1,.5,2026-11-26\n", "'date' seems to say", id="T36"),
+        pytest.param("instance,a,when\ng1,.5,2026-11-26\n", "'2026-11-26' is no fin", id="T36b"),
+        pytest.param(",instance,a\n0,g1,.5\n", "column 1 has no name", id="T17"),
+        pytest.param("instance,a,x\ng1,.5,0\ng2,.1,1\ng3,.2,2\n", "'x' numbers the", id="0, 1, 2"),
         pytest.param("instance,a,way [m]\ng1,.5,1.5\n", "'way' has a unit, 'm'", id="a demand"),
         pytest.param("instance,a,A\ng1,.5,.5\n", "differ in case alone", id="T27"),
+        pytest.param("instance,a,a \ng1,.5,.5\n", "column a is there 2 times", id="T27b"),
         pytest.param("instance,a\ng1,.5\ng1.yaml,.2\n", "are one instance, 'near/g1'", id="twice"),
+        pytest.param("instance,a\ng1,.5\ng1,.2\n", "instance g1 has 2 rows; one is", id="T8"),
         pytest.param("task,a\ng1,.5\n", "no column `instance`; columns: task, a", id="no names"),
         pytest.param("instance,a\ng1,0\ng2,1\ng3,1\n", "all outcomes are 0 and 1: are", id="0, 1"),
+        pytest.param("instance,a\ng1,1\ng2,1\n", "all outcomes are 1: are they", id="all 1"),
+        pytest.param("instance,a\ng1,-1\ng2,1\n", "all outcomes are -1 and 1: are they", id="T3"),
+        pytest.param("instance,a\ng1,1\ng2,2\n", "all outcomes are 1 and 2: are they", id="T5"),
         pytest.param("instance,a\ng1,True\ng2,False\n", "give --as successes", id="T1"),
+        pytest.param("instance,a\ng1,success\ng2,failure\n", "give --as successes", id="T45"),
+        pytest.param(
+            "instance,a,b\ng1,0,.5\ng2,1,.2\ng3,1,-1\ng4,0,1.5\n",
+            "outcomes of a are 0 and 1",
+            id="b",
+        ),
         pytest.param(
             EXPORT, "as `profile export --format csv` writes it.*by --table", id="an export"
         ),
@@ -430,6 +533,21 @@ def test_what_the_numbers_are_may_be_said() -> None:
     assert alone == {"a": {"near/g1": 0.0, "near/g2": 1.0}}
 
 
+def test_arenas_of_chance_are_left_out_unless_kept() -> None:
+    found = played(RETURNS)
+    random = battery(*NAMES, drawn=("far/g3",))
+    counted = on_battery(AAIO, random, found).outcomes
+    assert counted.coverage("a")["left_out"] == {
+        "its file leaves positions, rotations or sizes to chance": 1
+    }
+    kept = on_battery(AAIO, random, found, keep_drawn=True).outcomes
+    assert kept.coverage("a")["covered"] == 4
+    assert "1 of 4 instances leave positions" in kept.notes[0]
+    assert on_battery(AAIO, random, found, known=["far/g3"]).outcomes.notes == ()
+    with pytest.raises(TableError, match="With --keep-drawn they count"):
+        on_battery(AAIO, battery(*NAMES, drawn=NAMES), found)
+
+
 def test_another_battery_with_equal_names_is_found_by_its_demands() -> None:
     units = {"rewardDistance [cm]": "cm", "noise": ""}
     rows = [{"instance": "near/g1", "rewardDistance [cm]": 1200.0, "noise": 3.0}]
@@ -440,3 +558,21 @@ def test_another_battery_with_equal_names_is_found_by_its_demands() -> None:
         check_demands(battery(*NAMES), other, units, "t.csv")
     with pytest.raises(TableError, match="'s' is another here"):
         check_demands(battery(*NAMES), rows, {"rewardDistance [s]": "s"}, "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("Distance [m]", "Distance [feet]"), "t.csv: column rewardDistance [feet]: the unit"),
+        (("XPos", "xpos"), "t.csv: column 'xpos' is unknown to layout aaio. Did you mean 'XPos'?"),
+        (("one,open,10", "one,open,ten"), "t.csv: line 2, column rewardDistance: 'ten'"),
+    ],
+)
+def test_the_command_names_the_file(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(WIDE.replace(*change))
+    for command in (["fit", "aaio"], ["check", "aaio"]):
+        given = [*command, "--table", str(path), "--agent", "a"]
+        result = CliRunner().invoke(app_for(command[0]), given)
+        assert result.exit_code == 2
+        assert words in result.stderr
