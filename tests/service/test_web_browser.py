@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from animalcat import connect
 from animalcat.client import Client
+from animalcat.layouts.library import load_layout
 from animalcat.values import Session
 from tests.service.conftest import arena
 from tests.web.chromium import PROGRAM, Page, browser
@@ -161,3 +163,39 @@ def test_an_arena_is_played_by_touch(facts: dict[str, Any]) -> None:
         page.wait("document.getElementById('note').textContent.includes('Press an arrow to start')")
         assert page.js("document.documentElement.scrollWidth") <= 390
         assert page.problems == []
+
+
+def test_names_with_markup_stand_on_every_page_as_text(facts: dict[str, Any]) -> None:
+    image, script = "<img src=x onerror=window.ran=1>", "'\"><script>window.ran=1</script>"
+    folder = facts["home"] / "marked"
+    folder.mkdir()
+    for k in range(3):
+        (folder / f"{image}{k}.yml").write_text(arena(k))
+    layout = replace(load_layout("aaio"), about=script).to_yaml()
+    with connect(facts["address"]) as client, browser() as opened:
+        battery = client.import_battery(folder, "marked")
+        session = client.create_session(
+            agent=script, battery=battery.id, max_episodes=2, certify=False, layout=layout
+        )
+        client.note_session(session, script + image)
+        words = ["agent", "run", "--agent", "builtin:random", "--name", script]
+        where = ["--connect", facts["address"], "--session", session.id]
+        command = [sys.executable, "-m", "animalcat", *words, *where]
+        subprocess.run(command, check=True, capture_output=True)
+        report = facts["home"] / "report.html"
+        client.save_profile(session, report, "html")
+        page = opened()
+        page.open(link(facts["home"], "/"))
+        page.wait("location.pathname === '/'")
+        pages = ["/", f"/sessions/{session.id}", f"/sessions/{session.id}/report"]
+        pages += [f"/batteries/marked{more}" for more in ("", "/sheet")]
+        base = page.js("location.origin")
+        for address in [report.as_uri(), *(base + path for path in pages)]:
+            page.open(address)
+            page.wait("!document.body.innerText.includes('is being made')", 120)
+            assert not page.js("window.ran"), address
+            assert page.js("document.querySelectorAll('img[src=x], [onerror]').length") == 0, (
+                address
+            )
+            told = page.text()
+            assert image in told or script in told, (address, told[:500])

@@ -24,6 +24,8 @@ from animalcat.service.web.guard import Door
 from animalcat.service.web.site import Site
 from animalcat.service.web.visits import UsedHere, Visits
 from tests.doors.study.test_participant import WHOLE
+from tests.web.chromium import PROGRAM
+from tests.web.chromium import browser as chromium
 
 Write = Callable[..., Study]
 HOST = "127.0.0.1:8080"
@@ -152,18 +154,26 @@ def test_what_does_not_fit_leads_back(pages: Callable[..., Pages], wrong: dict[s
     assert site.store.participants()[0].stage is Stage.DEVICE
 
 
-def test_scripts_in_any_text_are_shown_and_do_not_run(pages: Callable[..., Pages]) -> None:
+def test_scripts_in_any_text_are_shown_and_do_not_run(
+    pages: Callable[..., Pages], tmp_path: Path
+) -> None:
     site = pages(
         ("title: Finding things", f"title: '{EVIL}'"),
         ('"I am 18 or older."', f"'{EVIL}'"),
         ('"You *may* leave at any time."', f"'{EVIL} [x](javascript:alert(1))'"),
         ("debrief:", f"words: {{agree: '{EVIL}'}}\ndebrief:"),
     )
-    browser = site.browser()
-    answer = browser.get(site.at)
+    answer = site.browser().get(site.at)
     assert "<script>alert" not in answer.text
     assert answer.text.count("&lt;script&gt;alert") >= 4
     assert 'href="javascript' not in answer.text
+    if PROGRAM:
+        (tmp_path / "page.html").write_text(answer.text)  # without its policy
+        with chromium() as opened:
+            page = opened()
+            page.open((tmp_path / "page.html").as_uri())
+            assert EVIL in page.text()
+            assert not page.js("document.querySelectorAll('script:not([src])').length")
     policy = answer.headers["content-security-policy"]
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
