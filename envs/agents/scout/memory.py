@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.envs.agents.scout.eyes import ODD, RED
 from animalcat.envs.agents.scout.pose import angle_between
 from animalcat.portable import arrays as portable
@@ -38,6 +39,118 @@ _LARGEST: Final = 2.6
 """Metres: the largest radius that a goal has."""
 _MISSES: Final = 4
 """How often a goal is not where it should be seen until it is taken to be elsewhere."""
+_SMALLEST: Final = 0.25
+"""Metres: the smallest radius that a goal has."""
+_WIDEST_SEEN: Final = 2.5
+"""Metres: the largest radius that the camera is believed to show."""
+_WIDEST_SIZE: Final = 3.0
+"""Metres: what a goal that seems so large is nearer than, over the sine of its angle."""
+_BLIND_MISSES: Final = 2
+"""The same as `_MISSES`, without an image."""
+_STANDS: Final = 0.3
+"""m/s below which a goal is taken to stand where it was."""
+_SLOW: Final = 0.5
+"""m/s below which a goal, or the agent, hardly moves."""
+_MOVES: Final = 1.0
+"""m/s above which a goal has moved."""
+_SLOWS: Final = 2.5
+"""Seconds in which a rolling goal loses all but 1/e of its speed."""
+_EULER: Final = 2.718
+"""The base of that decay."""
+_TURN_EDGE: Final = 0.3
+"""Metres from the fence within which no goal is put when everything is turned."""
+_EDGE: Final = 0.4
+"""Metres from the fence within which no goal is put that was just seen."""
+_MOST_ROLLED: Final = 3.0
+"""Metres that a goal may be from where it was, since it may have rolled."""
+_GONE_ROOM: Final = 4.0
+"""Metres more than that for a goal that is no longer where it was."""
+_SAME_STEP: Final = 1.0
+"""Metres within which two rays of one step meet the same goal, beside its radius."""
+_GRAZES: Final = 0.7
+"""Radii behind the end of a ray at which the middle of a goal lies on average."""
+_ELSEWHERE: Final = 4.0
+"""Metres from the last end of a ray above which earlier ends are of elsewhere."""
+_ON_FLOOR: Final = 0.6
+"""Metres: height of the agent's middle below which it stands on the floor."""
+_BLEND: Final = 0.4
+"""Share by which a ray moves the middle of a known goal."""
+_LEARNS: Final = 0.3
+"""Share by which an image changes the radius of a goal."""
+_LEAST_DEGREES: Final = 0.4
+"""Degrees: the smallest angular radius of which a distance is told."""
+_ABOVE: Final = 0.6
+"""Degrees above the horizon from which the lower edge of a goal is not on the floor."""
+_LEAST_DIP: Final = 0.012
+"""Sine of the dip below the horizon from which the lower edge tells a distance."""
+_NEAREST: Final = 0.6
+"""Metres: the nearest that a goal may be without being touched."""
+_FARTHEST: Final = 45.0
+"""Metres: the farthest that a goal may seem."""
+_LEAST_AWAY: Final = 0.3
+"""Metres below which two positions of the agent, or of it and a goal, are one."""
+_BEARING_ROOM: Final = 4.0
+"""Degrees within which two patches are of the same goal, beside its size."""
+_DRIFTS: Final = 0.3
+"""Share of its greatest speed at which a goal may have gone aside unseen."""
+_LARGEST_SINE: Final = 0.9
+"""Largest sine of the angle that a goal and its way may take up."""
+_ASIDE: Final = 60.0
+"""Degrees from where a goal was sensed beyond which nothing tells of it."""
+_RAY_KEPT: Final = 1.0
+"""Seconds for which a distance by a ray goes before that by an image."""
+_SETTLED: Final = 0.3
+"""Metres above the floor up to which a goal is not taken to be raised."""
+_ROSE: Final = 1.2
+"""Degrees by which a goal that rises or sinks in the image has moved."""
+_WENT: Final = 1.5
+"""Degrees by which a goal that goes aside in the image has moved."""
+_ROUNDS: Final = 4
+"""Rounds in which distance and radius of a half-hidden goal are found from one another."""
+_LEAST_HIGH: Final = 0.6
+"""Least width of a goal behind a thing, as a share of the height of its top."""
+_MOST_HIGH: Final = 1.5
+"""Largest width of it, likewise."""
+_HIDES: Final = 1.3
+"""How much larger than what shows of it a goal must be to be hidden in part."""
+_TRAIL: Final = 12
+"""Most sightings in the trail of a goal."""
+_SHORT_TRAIL: Final = 6
+"""Sightings that stay of a trail that has become long."""
+_LEAST_SPAN: Final = 0.3
+"""Seconds of trail from which a velocity is told."""
+_LONG_SPAN: Final = 1.5
+"""Seconds from which a trail is long."""
+_RAISED: Final = 0.5
+"""Metres above the floor from which a goal is out of reach of rays."""
+_BELOW: Final = 1.5
+"""Metres from a raised goal at which it would have been touched."""
+_RAISED_KEPT: Final = 3.0
+"""Seconds after which a raised goal that nothing showed is taken to be elsewhere."""
+_PAST: Final = 1.0
+"""Metres past a goal to which a ray must go to have missed it."""
+_ACROSS: Final = 0.4
+"""Metres beside the middle of a goal within which a ray must have met it."""
+_IN_SIGHT: Final = 42.0
+"""Degrees to either side within which the camera would show a goal."""
+_TOO_NEAR: Final = 0.8
+"""Metres within which a goal may be below the image."""
+_TOUCHED: Final = 3.0
+"""Metres within which what was touched may be, beside its radius."""
+_PARALLEL: Final = 1e-6
+"""Component of a direction up to which a fence is never met."""
+_LEAST_ENDS: Final = 3
+"""Ends of rays that tell a circle."""
+_LEAST_SPREAD: Final = 0.3
+"""Metres over which they must be spread."""
+_FLAT: Final = 1e-4
+"""Determinant up to which they lie on a line."""
+_LEAST_TOUCH: Final = 0.65
+"""Metres: the least distance of middles at which a body touches a goal."""
+_MOST_TOUCH: Final = 2.4
+"""Metres: the largest such distance that is believed."""
+_OFF: Final = 0.05
+"""Metres by which an end may be off the circle."""
 
 
 @dataclass(slots=True)
@@ -101,12 +214,12 @@ class Goal:
     def guess(self, now: float) -> tuple[float, float]:
         """Where it may be by now, if nothing stopped it: it slows down as it rolls."""
         since = now - self.seen
-        if now - self.moved - since > 0.5 or hypot(self.vx, self.vz) < 0.3:
+        if now - self.moved - since > _RESTING or hypot(self.vx, self.vz) < _STANDS:
             return self.x, self.z
-        run = 2.5 * (1.0 - 2.718 ** (-since / 2.5))
+        run = _SLOWS * (1.0 - _EULER ** (-since / _SLOWS))
         return (
-            min(max(self.x + self.vx * run, 0.5), 39.5),
-            min(max(self.z + self.vz * run, 0.5), 39.5),
+            min(max(self.x + self.vx * run, _USUAL), ARENA_SIDE - _USUAL),
+            min(max(self.z + self.vz * run, _USUAL), ARENA_SIDE - _USUAL),
         )
 
 
@@ -128,7 +241,8 @@ class Memory:
             goal.x, goal.z = x + dx * c + dz * s, z + dz * c - dx * s
             goal.vx, goal.vz = goal.vx * c + goal.vz * s, goal.vz * c - goal.vx * s
             goal.trail.clear()
-            goal.x, goal.z = min(max(goal.x, 0.3), 39.7), min(max(goal.z, 0.3), 39.7)
+            goal.x = min(max(goal.x, _TURN_EDGE), ARENA_SIDE - _TURN_EDGE)
+            goal.z = min(max(goal.z, _TURN_EDGE), ARENA_SIDE - _TURN_EDGE)
 
     def meet(self, kind: int, angle: float, distance: float, pose: Pose, now: float) -> Goal:
         """A ray met a goal.
@@ -155,35 +269,35 @@ class Memory:
                 along = (goal.x - pose.x) * dx + (goal.z - pose.z) * dz
                 if along > 0.0 and abs(across) < _SAME + goal.radius:
                     off = min(off, abs(across))
-            room = _SAME + goal.radius + min(3.0, _FASTEST * (now - goal.seen))
+            room = _SAME + goal.radius + min(_MOST_ROLLED, _FASTEST * (now - goal.seen))
             if goal.gone:
-                room += 4.0
+                room += _GONE_ROOM
             if goal.seen == now:
-                room = goal.radius + 1.0
+                room = goal.radius + _SAME_STEP
             if off < min(room, least):
                 best, least = goal, off
         radius = best.radius if best is not None else _USUAL
-        reach = distance + _BODY + 0.7 * radius
+        reach = distance + _BODY + _GRAZES * radius
         x, z = pose.x + reach * dx, pose.z + reach * dz
         if best is None:
             best = Goal(kind, x, z, radius, now, now)
             self.goals.append(best)
         ends = best.ends
-        if best.gone or (ends and hypot(ends[-1][0] - x, ends[-1][1] - z) > 4.0):
+        if best.gone or (ends and hypot(ends[-1][0] - x, ends[-1][1] - z) > _ELSEWHERE):
             ends.clear()
         ends.append((pose.x + distance * dx, pose.z + distance * dz))
         del ends[:-_ENDS]
-        fitted = _circle(ends) if hypot(best.vx, best.vz) < 0.5 else None
+        fitted = _circle(ends) if hypot(best.vx, best.vz) < _SLOW else None
         if fitted is not None:
             best.x, best.z, touch = fitted
             # Both lie on the floor, so their middles differ in height.
-            best.radius = touch**2 / 2.0 if pose.y < 0.6 else max(0.25, touch - _BODY)
+            best.radius = touch**2 / 2.0 if pose.y < _ON_FLOOR else max(_SMALLEST, touch - _BODY)
         elif best.seen == now and best.by_ray == now:
             best.x, best.z = 0.5 * (best.x + x), 0.5 * (best.z + z)
-        elif best.by_ray == -inf or best.gone or least > 1.0 + best.radius:
+        elif best.by_ray == -inf or best.gone or least > _SAME_STEP + best.radius:
             best.x, best.z = x, z
         else:
-            best.x, best.z = best.x + 0.4 * (x - best.x), best.z + 0.4 * (z - best.z)
+            best.x, best.z = best.x + _BLEND * (x - best.x), best.z + _BLEND * (z - best.z)
         if kind != ODD:
             best.kind = kind
         best.raised = 0.0
@@ -203,11 +317,11 @@ class Memory:
         """
         a = radians(pose.heading + patch.bearing)
         dx, dz = sin(a), cos(a)
-        size = sin(radians(max(patch.radius, 0.4)))
+        size = sin(radians(max(patch.radius, _LEAST_DEGREES)))
         lies = sin(radians(patch.radius - patch.rise))
-        raised = patch.bottom > 0.6
-        distance = _USUAL / size if raised or lies <= 0.012 else eye / lies
-        distance = min(max(distance, 0.6), 45.0, 3.0 / size)
+        raised = patch.bottom > _ABOVE
+        distance = _USUAL / size if raised or lies <= _LEAST_DIP else eye / lies
+        distance = min(max(distance, _NEAREST), _FARTHEST, _WIDEST_SIZE / size)
         best: Goal | None = None
         least = inf
         for goal in self.goals:
@@ -216,24 +330,30 @@ class Memory:
             gx, gz = goal.x - pose.x, goal.z - pose.z
             if goal.gone:
                 gx, gz = (w - v for v, w in zip((pose.x, pose.z), goal.guess(now), strict=True))
-            away = max(hypot(gx, gz), 0.3)
+            away = max(hypot(gx, gz), _LEAST_AWAY)
             bearing = degrees(atan2(gx, gz))
             off = abs(angle_between(bearing - pose.heading - patch.bearing))
-            room = 4.0 + degrees(
-                asin(min(0.9, (goal.radius + _FASTEST * (now - goal.seen) * 0.3) / away))
+            room = _BEARING_ROOM + degrees(
+                asin(
+                    min(
+                        _LARGEST_SINE, (goal.radius + _FASTEST * (now - goal.seen) * _DRIFTS) / away
+                    )
+                )
             )
             if goal.seen == now and goal.by_ray < now:
                 continue
-            if off < min(room, 60.0) and off < least:
+            if off < min(room, _ASIDE) and off < least:
                 best, least = goal, off
         if best is None:
             x, z = _inside(pose, dx, dz, distance)
-            best = Goal(patch.kind, x, z, min(2.5, distance * size), now, now)
+            best = Goal(patch.kind, x, z, min(_WIDEST_SEEN, distance * size), now, now)
             self.goals.append(best)
         else:
             best.kind = patch.kind
-            here = hypot(best.eye[0] - pose.x, best.eye[1] - pose.z) < 0.3
-            kept = now - best.by_ray < 1.0 or (best.by_ray > -inf and not raised and not best.gone)
+            here = hypot(best.eye[0] - pose.x, best.eye[1] - pose.z) < _LEAST_AWAY
+            kept = now - best.by_ray < _RAY_KEPT or (
+                best.by_ray > -inf and not raised and not best.gone
+            )
             behind = None if kept else self._behind(best, patch, pose, eye, ray, now)
             if best.whole and not best.gone:
                 distance, raised = best.away(pose.x, pose.z), False
@@ -249,17 +369,19 @@ class Memory:
             if best.by_ray < now and not (best.whole and behind is None):
                 best.x, best.z = x, z
             if not patch.cut and not best.whole:
-                best.radius += 0.3 * (min(2.5, max(0.25, distance * size)) - best.radius)
+                best.radius += _LEARNS * (
+                    min(_WIDEST_SEEN, max(_SMALLEST, distance * size)) - best.radius
+                )
         if patch.radius >= best.widest:
             best.widest, best.widest_at = patch.radius, (pose.x, pose.z)
         best.raised = (
-            max(0.0, distance * tan(radians(patch.rise)) + eye - best.radius - 0.3)
+            max(0.0, distance * tan(radians(patch.rise)) + eye - best.radius - _SETTLED)
             if raised
             else 0.0
         )
         turned = abs(angle_between(degrees(a) - best.bearing))
-        if best.first == now or abs(patch.rise - best.rise) > 1.2 or turned > 1.5:
-            if best.first < now and hypot(pose.vx, pose.vz) < 0.5 and not patch.cut:
+        if best.first == now or abs(patch.rise - best.rise) > _ROSE or turned > _WENT:
+            if best.first < now and hypot(pose.vx, pose.vz) < _SLOW and not patch.cut:
                 best.moved = now
             best.rise, best.bearing = patch.rise, degrees(a)
         best.shown = now
@@ -288,18 +410,18 @@ class Memory:
         a = radians(pose.heading + patch.bearing)
         near = ray + _BODY + _THICK
         radius = shows = _USUAL
-        for _ in range(4):
+        for _ in range(_ROUNDS):
             distance = near + radius
             x, z = pose.x + distance * sin(a), pose.z + distance * cos(a)
             before = hypot(x - goal.widest_at[0], z - goal.widest_at[1])
             shows = distance * sin(radians(patch.radius))
             radius = min(max(shows, before * sin(radians(goal.widest))), _LARGEST)
-        if patch.bottom > 0.6:
+        if patch.bottom > _ABOVE:
             # Its top is as high above the floor as it is wide, unless it lies on something.
             top = eye + (near + radius) * tan(radians(patch.rise + patch.radius))
-            if not 0.6 * top < 2.0 * radius < 1.5 * top:
+            if not _LEAST_HIGH * top < 2.0 * radius < _MOST_HIGH * top:
                 return None
-        elif radius < 1.3 * shows:
+        elif radius < _HIDES * shows:
             return None  # all of it shows
         return near + radius, radius
 
@@ -309,16 +431,16 @@ class Memory:
         if not tracks or (goal.trail and goal.trail[-1][0] == now):
             return
         goal.trail.append((now, goal.x, goal.z))
-        if len(goal.trail) > 12:
+        if len(goal.trail) > _TRAIL:
             del goal.trail[0]
         before, x, z = goal.trail[0]
         span = now - before
-        if span > 0.3:
+        if span > _LEAST_SPAN:
             goal.vx, goal.vz = (goal.x - x) / span, (goal.z - z) / span
-            if hypot(goal.vx, goal.vz) > 1.0:
+            if hypot(goal.vx, goal.vz) > _MOVES:
                 goal.moved = now
-        if span > 1.5:
-            goal.trail = goal.trail[-6:]
+        if span > _LONG_SPAN:
+            goal.trail = goal.trail[-_SHORT_TRAIL:]
 
     def check(
         self,
@@ -347,22 +469,24 @@ class Memory:
             gx, gz = goal.x - pose.x, goal.z - pose.z
             away = hypot(gx, gz)
             bearing = angle_between(degrees(atan2(gx, gz)) - pose.heading)
-            if away < 0.6 or (goal.raised > 0.5 and (away < 1.5 or now - goal.seen > 3.0)):
+            if away < _NEAREST or (
+                goal.raised > _RAISED and (away < _BELOW or now - goal.seen > _RAISED_KEPT)
+            ):
                 goal.gone = True
                 continue
             missed = False
-            if goal.raised < 0.5:
+            if goal.raised < _RAISED:
                 for angle, length, tells in zip(angles, lengths, free, strict=True):
-                    if tells and length > away + 1.0:
+                    if tells and length > away + _PAST:
                         across = away * abs(sin(radians(angle_between(angle - bearing))))
-                        if abs(angle_between(angle - bearing)) < 60.0 and across < 0.4:
+                        if abs(angle_between(angle - bearing)) < _ASIDE and across < _ACROSS:
                             missed = True
-            if looks and abs(bearing) < 42.0 and away > 0.8 and not missed:
+            if looks and abs(bearing) < _IN_SIGHT and away > _TOO_NEAR and not missed:
                 assert callable(open_to)
-                missed = goal.raised < 0.5 and bool(open_to(goal.x, goal.z))
+                missed = goal.raised < _RAISED and bool(open_to(goal.x, goal.z))
             if missed:
                 goal.misses += 1
-                if goal.misses >= _MISSES or (not looks and goal.misses >= 2):
+                if goal.misses >= _MISSES or (not looks and goal.misses >= _BLIND_MISSES):
                     goal.gone = True
 
     def collect(self, pose: Pose) -> None:
@@ -370,7 +494,7 @@ class Memory:
         near = [goal for goal in self.goals if goal.kind != RED]
         if near:
             nearest = min(near, key=lambda goal: goal.away(pose.x, pose.z))
-            if nearest.away(pose.x, pose.z) < 3.0 + nearest.radius:
+            if nearest.away(pose.x, pose.z) < _TOUCHED + nearest.radius:
                 self.goals.remove(nearest)
 
     def forget(self, before: float) -> None:
@@ -382,29 +506,29 @@ def _inside(pose: Pose, dx: float, dz: float, distance: float) -> tuple[float, f
     """A position in some direction, as far as the arena reaches; anywhere, if that is not known."""
     if pose.known:
         for v, d in ((pose.x, dx), (pose.z, dz)):
-            if d > 1e-6:
-                distance = min(distance, max(0.6, (39.6 - v) / d))
-            elif d < -1e-6:
-                distance = min(distance, max(0.6, (0.4 - v) / d))
+            if d > _PARALLEL:
+                distance = min(distance, max(_NEAREST, (ARENA_SIDE - _EDGE - v) / d))
+            elif d < -_PARALLEL:
+                distance = min(distance, max(_NEAREST, (_EDGE - v) / d))
     return pose.x + distance * dx, pose.z + distance * dz
 
 
 def _circle(points: Sequence[tuple[float, float]]) -> tuple[float, float, float] | None:
     """Middle and radius of the circle on which points lie; None if they do not tell."""
-    if len(points) < 3:
+    if len(points) < _LEAST_ENDS:
         return None
     ends = np.array(points)
     middle = ends.mean(axis=0)
     u, v = (ends - middle).T
-    if max(np.ptp(u), np.ptp(v)) < 0.3:
+    if max(np.ptp(u), np.ptp(v)) < _LEAST_SPREAD:
         return None
     table = np.array([[product(u, u), product(u, v)], [product(u, v), product(v, v)]])
-    if abs(table[0, 0] * table[1, 1] - table[0, 1] * table[1, 0]) < 1e-4:
+    if abs(table[0, 0] * table[1, 1] - table[0, 1] * table[1, 0]) < _FLAT:
         return None
     square = u * u + v * v
     a, b = portable.solve(table, 0.5 * np.array([product(u, square), product(v, square)]))
     radius = sqrt(a * a + b * b + square.mean())
     off = np.abs(np.hypot(u - a, v - b) - radius).max()
-    if not 0.65 < radius < 2.4 or off > 0.05:
+    if not _LEAST_TOUCH < radius < _MOST_TOUCH or off > _OFF:
         return None
     return float(middle[0] + a), float(middle[1] + b), radius
