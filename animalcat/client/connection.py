@@ -149,12 +149,6 @@ class PrivateLoop:
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(_told)
         self._thread: futures.ThreadPoolExecutor | None = None
-        self._task: asyncio.Task[Any] | None = None
-
-    def interrupt(self) -> None:
-        """Cancel the call that waits, if any does; from another thread."""
-        if self._task is not None and not self._task.done():
-            self._loop.call_soon_threadsafe(self._task.cancel)
 
     @property
     def closed(self) -> bool:
@@ -175,7 +169,7 @@ class PrivateLoop:
                 else "this connection waits for another call: make calls from within an agent, "
                 "from callbacks and from other threads over a connection of their own"
             )
-        self._task = task = self._loop.create_task(coroutine)
+        task = self._loop.create_task(coroutine)
         if asyncio._get_running_loop() is None:  # get_running_loop() would raise
             return self._wait(task)
         # In a notebook: a thread may run only one loop at a time.

@@ -1,18 +1,16 @@
 """A whole study from Python: make batteries, measure agents, and look at what was found.
 
 `local` and `connect` give a `Lab`, and `Arena` makes arenas; animalcat has these names too, with
-`Result` and `measure`. The others are what a lab gives back: a `LabBattery`; a `Running`
-measurement; of a result its `Profile`, `Pictures`, `Reanalysis` and `Episodes`, of which each
-`LabEpisode` has an `Explanation` and a `Video`; a `ResultList` of several sessions, and a
-`CampaignResult` of several agents.
+`Result` and `measure`. The others are what a lab gives back: a `LabBattery`; of a result its
+`Profile`, `Pictures`, `Reanalysis` and `Episodes`, of which each `LabEpisode` has an `Explanation`
+and a `Video`; a `ResultList` of several sessions, and a `CampaignResult` of several agents.
 
 `lab` has `local` and `connect`. `arena` makes arenas and `batteries` batteries of them, on which
 `battery_report` reports; `agents` reads what an agent may be given as. `result` is what a session
-found out, with its `profile`, `episodes` and `pictures`; `campaigns` are of several agents,
-`drawn` reads what a comparison needs, and `forecast` predicts a battery. `recordings`, `path` and
-`received` read what they need from the server. `progress` shows how far a session is, and `running`
-is one that goes on in the background. `within` measures in this process, without a server; and
-`policies` makes agents of what was trained.
+found out, with its `profile`, `episodes` and `pictures`; `campaigns` are of several agents, `drawn`
+reads what a comparison needs, and `forecast` predicts a battery. `recordings`, `path` and
+`received` read what they need from the server. `progress` shows how far a session is. `within`
+measures in this process, without a server; and `policies` makes agents of what was trained.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from animalcat.lab.pictures import Pictures
     from animalcat.lab.profile import Profile
     from animalcat.lab.result import Reanalysis, Result, ResultList
-    from animalcat.lab.running import Running
 
 __all__ = [
     "Arena",
@@ -44,7 +41,6 @@ __all__ = [
     "Reanalysis",
     "Result",
     "ResultList",
-    "Running",
     "Video",
     "connect",
     "local",
@@ -63,7 +59,6 @@ _HOME = {
     "Reanalysis": "result",
     "Result": "result",
     "ResultList": "result",
-    "Running": "running",
     "Video": "episodes",
     "connect": "lab",
     "local": "lab",

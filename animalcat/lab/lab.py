@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from animalcat.apart import Bounds
     from animalcat.client.evaluation import PlayedEpisode
-    from animalcat.lab.running import Running
 
 
 def local(
@@ -141,19 +140,10 @@ class Lab(Client):
     def _reach(self) -> PendingConnection:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._reach_in(self._stack)
 
-    def again(self) -> Lab:
-        """Another connection to the same server, for another thread."""
-        return Lab(self._reach_in, self._place, option=self._option)
-
     @property
     def where(self) -> str:
         """The options by which a command finds what this lab has."""
         return f"{self._option} {shlex.quote(self._place)}"
-
-    def interrupt(self) -> None:
-        """Interrupt, from another thread, the call that waits."""
-        if self._open is not None:
-            self._open[0].interrupt()
 
     def close(self) -> None:
         """Close the connection, and end a private server that nobody else uses.
@@ -218,7 +208,7 @@ class Lab(Client):
         observation_spec: ObservationSpec | None = None,
         bounds: Bounds | None = None,
         on_episode: Callable[[PlayedEpisode], None] | None = None,
-        progress: bool | Progress = True,
+        progress: bool = True,
         **options: Unpack[SessionOptions],
     ) -> Result:
         """Measure an agent: it plays until every capability is known, or a limit is reached.
@@ -258,7 +248,7 @@ class Lab(Client):
         given = read_agent(agent, name, options.get("slots") or 1)
         if not isinstance(take, int) or take < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise AnimalcatError(f"take is {take!r}; give a whole number from 1", "INVALID_REQUEST")
-        with progress if isinstance(progress, Progress) else Progress(shown=progress) as shown:
+        with Progress(shown=progress) as shown:
             shown.phase(while_compiling("reading the arenas", SIMULATOR))
             stored = find(self, battery, None)
             shown.phase(while_compiling("making the session", LAYOUTS))
@@ -278,17 +268,6 @@ class Lab(Client):
                 session = self._play(given, session, bounds, on_episode, shown)
                 shown.know(session)
         return Result(self, session)
-
-    def measure_in_background(self, agent: AgentSource, battery: Arenas, **options: Any) -> Running:
-        """Measure an agent while the next cells run; takes what `measure` takes.
-
-        Returns:
-            What goes on: it shows how far it is, `result()` waits for its end, and `stop()`
-            interrupts it.
-        """
-        from animalcat.lab.running import Running
-
-        return Running(self.again(), agent, battery, options)
 
     @described(CampaignOptions)
     def campaign(

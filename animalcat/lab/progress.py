@@ -44,21 +44,6 @@ class Progress:
             piped = not sys.stderr.isatty()
             self._show = _Notebook() if in_notebook() else _Lines() if piped else _Terminal()
 
-    @property
-    def session(self) -> Session | None:
-        """The session as it was last told of; None before."""
-        return self._session
-
-    @property
-    def text(self) -> str:
-        """How far it is, in a line."""
-        return _head(self._words, self._session)
-
-    @property
-    def html(self) -> str:
-        """How far it is, with the estimates so far."""
-        return _live_html(self._words, self._session)
-
     def __enter__(self) -> Self:
         return self
 

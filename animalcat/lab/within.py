@@ -19,7 +19,6 @@ from animalcat.errors import AnimalcatError
 from animalcat.lab.batteries import Arenas
 from animalcat.lab.lab import Lab, reach_private
 from animalcat.lab.policies import PolicySource, read_policy
-from animalcat.lab.progress import Progress
 from animalcat.lab.result import Result
 from animalcat.values.options import SessionOptions, described
 
@@ -53,7 +52,7 @@ def measure(
     against: Result | SessionLike = "",
     observation_spec: ObservationSpec | None = None,
     on_episode: Callable[[PlayedEpisode], None] | None = None,
-    progress: bool | Progress = True,
+    progress: bool = True,
     allow_builds: tuple[str | os.PathLike[str], ...] = (),
     allow_plugins: tuple[str, ...] = (),
     **options: Unpack[SessionOptions],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -157,28 +156,6 @@ def test_a_campaign_of_objects_and_references_is_compared(lab: ac.Lab, battery: 
     assert "turner" in found.comparison.to_html()
     again = lab.campaign(agents, battery, 8, layout="aaio", **options)
     assert again.campaign.id == found.campaign.id
-
-
-def test_a_measurement_in_the_background_is_stopped_and_gone_on_with(
-    lab: ac.Lab, battery: LabBattery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Slow(Forward):
-        def act(self, observation: ac.Observation) -> int:
-            import time
-
-            time.sleep(float(os.environ.get("SLOW", "0")))
-            return 3
-
-    monkeypatch.setenv("SLOW", "0.02")
-    running = lab.measure_in_background(Slow, battery, layout="aaio", **OPTIONS)
-    while running.session is None or not running.session.episodes:
-        assert not running.over
-    running.stop()
-    assert running.session.episodes < 5
-    monkeypatch.delenv("SLOW")
-    again = lab.measure_in_background(Slow, battery, layout="aaio", **OPTIONS)
-    assert again.result(60).id == running.session.id
-    assert again._repr_html_() == again.result()._repr_html_()
 
 
 def test_an_arena_is_what_was_asked_for() -> None:
