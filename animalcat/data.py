@@ -156,7 +156,7 @@ def prune(
     Raises:
         AnimalcatError: There is no store, or a server has come meanwhile.
     """
-    with opened(settings_for(folder, store)) as place, _asked(place) as server:
+    with opened(settings_for(folder, store)) as place, _client_of_server(place) as server:
         return prune_planned(place, planned, server, tell)
 
 
@@ -176,7 +176,7 @@ def settings_for(folder: Folder | None = None, store: str | None = None) -> Sett
 
 
 @contextmanager
-def _asked(place: Place) -> Generator[Client | None]:
+def _client_of_server(place: Place) -> Generator[Client | None]:
     """Yield a client of the server that works on a data directory; None if there is none."""
     holder = running_server(place.home)
     if holder is None:

@@ -81,7 +81,7 @@ def refuse_huge(arena: Arena) -> None:
     """
     for field, message in _long_times(arena):
         raise ArenaError(f"{field}: {message}")
-    for field, value in _used(arena):
+    for field, value in _values_used(arena):
         raise ArenaError(f"{field}: {too_large(value)}")
 
 
@@ -93,7 +93,7 @@ def _long_times(arena: Arena) -> Iterator[tuple[str, str]]:
             yield f"blackouts[{index}]", too_long(time)
 
 
-def _used(arena: Arena) -> Iterator[tuple[str, float]]:
+def _values_used(arena: Arena) -> Iterator[tuple[str, float]]:
     yield from huge_numbers(arena.pass_mark, "passMark")
     for index, item in enumerate(arena.items):
         # This runs whenever an arena is built, so it looks twice only where it has to.

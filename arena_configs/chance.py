@@ -52,12 +52,12 @@ def left_to_chance(
         match = _FIELD.match(drawn)
         assert match is not None, drawn  # each is `items[1].sizes[0].x` or the like
         fields.setdefault(match.group(1), set()).add(match.group())
-    told = [_counted(len(fields[key]), name) for key, name in _NAMES.items() if key in fields] + [
-        _counted(len(places), key) for key, places in fields.items() if key not in _NAMES
-    ]
+    told = [
+        _with_number(len(fields[key]), name) for key, name in _NAMES.items() if key in fields
+    ] + [_with_number(len(places), key) for key, places in fields.items() if key not in _NAMES]
     played = [*_in_play(arena, build)]
     if played:
-        told.append(f"{_counted(len(played), 'operation')} in play")
+        told.append(f"{_with_number(len(played), 'operation')} in play")
     first = next(iter(placement.drawn), None) or next(iter(played), None)
     if first is None:
         return None
@@ -67,7 +67,7 @@ def left_to_chance(
     return first, f"{words} {'is' if single else 'are'} left to chance"
 
 
-def _counted(number: int, name: str) -> str:
+def _with_number(number: int, name: str) -> str:
     head, _, rest = name.partition(" of ")
     tail = f" of {rest}" if rest else ""
     return f"{number} {head}{'s' * (number != 1)}{tail}"

@@ -276,7 +276,7 @@ class _Reader:
             values.pop(field.attribute, None)
         else:
             values[field.attribute] = zero = _ZEROS[field.kind]
-            message = f"empty, which Unity's reader takes as {_shown(zero)}: write the value"
+            message = f"empty, which Unity's reader takes as {_format_zero(zero)}: write the value"
         self._warn(node.line, path, "empty-field", message)
 
     def _check_times(self, times: Iterable[int | None], line: int, path: str) -> None:
@@ -377,7 +377,7 @@ class _Reader:
     def _one(self, node: Node, kind: Any, path: str) -> Any:
         if _empty(node) and kind in _ZEROS:
             zero = _ZEROS[kind]
-            message = f"empty, which Unity's reader takes as {_shown(zero)}: write the value"
+            message = f"empty, which Unity's reader takes as {_format_zero(zero)}: write the value"
             self._warn(node.line, path, "empty-field", message)
             return zero
         if kind in (Vector3, RGB):
@@ -502,7 +502,7 @@ _LONGEST_PATH: Final = 200
 _FEW: Final = 10
 
 
-def _shown(zero: Any) -> str:
+def _format_zero(zero: Any) -> str:
     return "zeros" if isinstance(zero, dict) else f"{zero:g}" if zero is not False else "false"
 
 

@@ -70,7 +70,7 @@ def unreachable_goals(placement: Placement) -> tuple[PlacedObject, ...]:
 
     away = ndimage.distance_transform_edt(~ways) * _CELL
     firm = [solid for thing in placement.objects if _firm(thing) for solid in thing.solids()]
-    return tuple(goal for goal in goals if not _touched(placement, goal, away, firm, foot))
+    return tuple(goal for goal in goals if not _may_touch(placement, goal, away, firm, foot))
 
 
 def _on_slope(placement: Placement, goal: PlacedObject) -> bool:
@@ -168,7 +168,7 @@ def _near(x: float, z: float, distance: float) -> Mask:
     return np.hypot((_CENTERS - x)[:, None], (_CENTERS - z)[None, :]) <= distance
 
 
-def _touched(
+def _may_touch(
     placement: Placement, goal: PlacedObject, away: Array, firm: list[Solid], foot: float
 ) -> bool:
     """Whether the agent may touch a goal.

@@ -56,11 +56,11 @@ def read_arena(
         passes = any(problem.code == UNPASSABLE for problem in errors)
         remedy = "\n  Add what can be earned, or lower passMark" if passes else "\n  Mend the file"
         kept = "; with keep_unpassable it is played all the same" if passes else ""
-        text = f"{_listed([*errors, *doubts])}{remedy}{kept}."
+        text = f"{_list_problems([*errors, *doubts])}{remedy}{kept}."
         raise ArenaError(text, (*errors, *doubts))
     if doubts:
         # The place is here, so that it is said once for each file, whoever reads it.
-        warnings.warn(_listed(doubts), ArenaWarning, stacklevel=1)
+        warnings.warn(_list_problems(doubts), ArenaWarning, stacklevel=1)
     return arena
 
 
@@ -76,7 +76,7 @@ def read_played(
     Raises:
         ArenaError: It cannot be read.
     """
-    name, loaded = _loaded(source)
+    name, loaded = _load_source(source)
     arena = source if isinstance(source, Arena) else merged(loaded.config)
     return arena, _episode_problems(name, loaded, build)
 
@@ -109,7 +109,7 @@ def check_drawn(loaded: LoadedConfig, file: str, build: Build = NEWEST) -> tuple
     )
 
 
-def _loaded(source: Arena | Path | str) -> tuple[str, LoadedConfig]:
+def _load_source(source: Arena | Path | str) -> tuple[str, LoadedConfig]:
     if isinstance(source, Arena):
         config = (
             source.config()
@@ -147,7 +147,7 @@ def _episode_problems(name: str, loaded: LoadedConfig, build: Build) -> tuple[Pr
     return problems
 
 
-def _listed(problems: Iterable[Problem]) -> str:
+def _list_problems(problems: Iterable[Problem]) -> str:
     """Problems, one a line, the first few in full."""
     first, *rest = problems
     shown = [str(first), *(f"  {problem}" for problem in rest[: _MOST - 1])]

@@ -291,19 +291,19 @@ class Terrain:
     @cached_property
     def lava(self) -> Mask:
         """Places at which the body touches lava."""
-        return self._met(is_lava)
+        return self._mask_met(is_lava)
 
     @cached_property
     def hot(self) -> Mask:
         """Places at which the body touches a hot zone."""
-        return self._met(lambda thing: thing.kind.reward == "hot")
+        return self._mask_met(lambda thing: thing.kind.reward == "hot")
 
     @cached_property
     def foul(self) -> Mask:
         """Places at which a way should not lead: lava, and goals that end it badly."""
-        return self.lava | self._met(ends_badly)
+        return self.lava | self._mask_met(ends_badly)
 
-    def _met(self, which: Callable[[PlacedObject], bool]) -> Mask:
+    def _mask_met(self, which: Callable[[PlacedObject], bool]) -> Mask:
         met = np.zeros(len(self.ground), np.bool_)
         for thing in filter(which, self.placement.objects):
             for solid in thing.solids():
@@ -661,7 +661,7 @@ class _Pull:
                 if self._seen(kept[k - 1], kept[k + 1]):
                     del kept[k]
                     changed = True
-        return self._add_heights(kept, self._eased(kept))
+        return self._add_heights(kept, self._ease_bends(kept))
 
     def _farthest(self, k: int) -> int:
         if self._seen(k, self._end):
@@ -723,7 +723,7 @@ class _Pull:
                 bent.append(b)
         return bent
 
-    def _eased(self, kept: list[int]) -> list[Point]:
+    def _ease_bends(self, kept: list[int]) -> list[Point]:
         """The way, with each bend on the level moved as far inwards as there is room."""
         points = [self._points[k] for k in kept]
         for _ in range(2):

@@ -129,7 +129,7 @@ def grown(axis: Axis, sizes: Sequence[int], quick: bool) -> list[dict[str, Any]]
     with tempfile.TemporaryDirectory(prefix="animalcat-growth-") as folder:
         for size in sizes:
             place = axis.fill(Path(folder) / str(size), size)
-            for name, cost in _measured(axis, place, runs):
+            for name, cost in _measure_size(axis, place, runs):
                 spent.setdefault(name, {}).setdefault(size, []).append(cost)
     goals = {one.name: (one.goal, one.most) for one in axis.commands} | {START: (axis.start, None)}
     return [row_of(axis, name, *goals[name], found) for name, found in spent.items()]
@@ -143,7 +143,7 @@ def warm() -> None:
         importlib.import_module(module.name)
 
 
-def _measured(axis: Axis, place: Place, runs: int) -> Iterator[tuple[str, Cost]]:
+def _measure_size(axis: Axis, place: Place, runs: int) -> Iterator[tuple[str, Cost]]:
     """Measure every command at one size, each `runs` times; commands take turns."""
     for _ in range(runs):
         if axis.start is not None:
@@ -165,7 +165,7 @@ def _fill_in(command: Command, place: Place, address: str, run: int) -> list[str
 def _measure_cost(arguments: Sequence[str], place: Place, server: int) -> Cost:
     """Run a command in a child that has imported everything already; returns what it took."""
     _forget_peaks(server)
-    before = _used(server)
+    before = _cpu_used(server)
     child = os.fork()
     if not child:
         os._exit(_command(arguments, place))
@@ -173,7 +173,7 @@ def _measure_cost(arguments: Sequence[str], place: Place, server: int) -> Cost:
     if code := os.waitstatus_to_exitcode(ended):
         printed = (place.home / "growth.txt").read_text(errors="replace")[-2000:]
         raise RuntimeError(f"animalcat {' '.join(arguments)} ended with {code}: {printed}")
-    cpu = usage.ru_utime + usage.ru_stime + _used(server) - before
+    cpu = usage.ru_utime + usage.ru_stime + _cpu_used(server) - before
     return Cost(cpu, usage.ru_maxrss * 1024 + _peak(server))
 
 
@@ -247,7 +247,7 @@ def _tree(process: int) -> Iterator[Path]:
             yield folder
 
 
-def _used(process: int) -> float:
+def _cpu_used(process: int) -> float:
     """CPU seconds of a process and of all that it started, those that have ended among them."""
     ticks = 0
     for folder in _tree(process):
@@ -321,7 +321,7 @@ print(result.profile["provenance"]["session"])
 """
 
 
-def _played(home: Path) -> str:
+def _play_session(home: Path) -> str:
     """Play one short session, and return its id; elsewhere, since this process forks."""
     command = [sys.executable, "-c", _PLAY, str(home), str(EPISODES)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
@@ -360,7 +360,7 @@ def _copy(home: Path, session: str, change: Callable[[str, dict[str, Any], int],
 
 
 def _many_sessions(home: Path, size: int) -> Place:
-    session = _played(home)
+    session = _play_session(home)
 
     def change(table: str, row: dict[str, Any], number: int) -> bool:
         if table == "sessions":
@@ -375,7 +375,7 @@ def _many_sessions(home: Path, size: int) -> Place:
 
 
 def _long_session(home: Path, size: int) -> Place:
-    session = _played(home)
+    session = _play_session(home)
 
     def change(table: str, row: dict[str, Any], number: int) -> bool:
         if table != "episodes":

@@ -104,7 +104,7 @@ class Stage:
 
     def play(self) -> list[str]:
         """Play the session whatever happens, and return what is wrong with it."""
-        session = self._session = self._created()
+        session = self._session = self._create_session()
         with self._gate(), self._ending_all():
             end = time.monotonic() + STUCK_SECONDS
             seen = 0
@@ -133,7 +133,7 @@ class Stage:
         finally:
             store.close()
 
-    def _created(self) -> str:
+    def _create_session(self) -> str:
         arenas = self._folder / "arenas"
         arenas.mkdir(parents=True)
         for k in range(EPISODES + 2 * SPARE):
@@ -160,7 +160,7 @@ class Stage:
     @contextmanager
     def _serving(self) -> Generator[animalcat.Client]:
         """Serve the data undisturbed for the block."""
-        server = self._started([sys.executable, "-m", "animalcat", *self._serve()])
+        server = self._start_command([sys.executable, "-m", "animalcat", *self._serve()])
         try:
             with animalcat.connect(_address(server), wait_seconds=20.0) as client:
                 yield client
@@ -171,7 +171,7 @@ class Stage:
     def _serve(self) -> list[str]:
         return ["serve", "--port", "0", "--json", "--data", str(self.data)]
 
-    def _started(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start_command(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -205,7 +205,7 @@ class Stage:
             process.stdout.close()
         with self._lock:
             self._address = "" if name == "server" else self._address
-            self._processes[name] = self._started(command)
+            self._processes[name] = self._start_command(command)
         return True
 
     def _conduct(self, session: str) -> list[str]:

@@ -72,7 +72,7 @@ def serve(path: str, arguments: list[str]) -> None:
     def stopping(owner: Any, name: str, number: Callable[..., int]) -> None:
         plain = getattr(owner, name)
 
-        def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def wrap_call(self: Any, *args: Any, **kwargs: Any) -> Any:
             episode = number(self, *args)
             gate.moment(f"before {name}", episode)
             inside.moment = (f"commit of {name}", episode)
@@ -83,21 +83,21 @@ def serve(path: str, arguments: list[str]) -> None:
             gate.moment(f"after {name}", episode)
             return done
 
-        setattr(owner, name, wrapped)
+        setattr(owner, name, wrap_call)
 
     def committing(_: Any) -> None:
         if getattr(inside, "moment", None) is not None:
             gate.moment(*inside.moment)
 
-    def attempted(_: Any, episode: Any, *rest: Any) -> int:
+    def number_attempted(_: Any, episode: Any, *rest: Any) -> int:
         return int(episode.number)
 
-    def recorded(_: Any, episode: Any, *rest: Any) -> int:
+    def number_recorded(_: Any, episode: Any, *rest: Any) -> int:
         return int(episode.number)
 
-    stopping(SqlStore, "open_episode", attempted)
-    stopping(SqlStore, "finish_episode", attempted)
-    stopping(playing, "end_recording", recorded)
+    stopping(SqlStore, "open_episode", number_attempted)
+    stopping(SqlStore, "finish_episode", number_attempted)
+    stopping(playing, "end_recording", number_recorded)
     event.listen(Engine, "commit", committing)
     # Nothing is killed after the last episode, so nothing need be compiled for the fit.
     FinalFits.warm = lambda self, layout: None

@@ -43,7 +43,7 @@ def measure(agent: str, battery: str, folder: Path) -> Path:
         folder: Where sessions are kept.
     """
     result = animalcat.measure(
-        played_by(agent),
+        policy_source(agent),
         battery,
         folder=folder,
         name=agent,
@@ -63,7 +63,7 @@ def measure(agent: str, battery: str, folder: Path) -> Path:
     return written
 
 
-def played_by(agent: str) -> PolicySource:
+def policy_source(agent: str) -> PolicySource:
     """What `animalcat.measure` takes for an agent: a reference, or a class with its weights."""
     source = REFERENCES[agent].agent
     return str(FOLDER / source) if source.startswith("agents.py:") else source

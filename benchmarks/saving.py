@@ -185,12 +185,14 @@ def rows(battery: BuiltBattery, rounds: Sequence[Sequence[Trajectory]]) -> Rows:
     for vectors in RANDOM:
         count = max(1, round(vectors * full / FULL_OP))
 
-        def saved(rows: Ints, at: int = m.index(count), count: int = count) -> float:
+        def share_saved(rows: Ints, at: int = m.index(count), count: int = count) -> float:
             level = float(random[rows, at].mean())
             return count / crossing(n, ours[rows].mean(axis=0), level)
 
         name = f"{battery.name}: times fewer episodes than {count} random ones, by SD"
-        made.append(row(name, bootstrap(len(rounds), saved), at_least=2.6, aim=4.0, note=note))
+        made.append(
+            row(name, bootstrap(len(rounds), share_saved), at_least=2.6, aim=4.0, note=note)
+        )
     squares, all_squares = (square_errors(battery.world, [r[k] for r in rounds]) for k in (0, 1))
     for vectors in RANDOM:
         count = max(1, round(vectors * full / FULL_OP))
@@ -203,14 +205,14 @@ def rows(battery: BuiltBattery, rounds: Sequence[Sequence[Trajectory]]) -> Rows:
         made.append(row(name, bootstrap(len(rounds), nearer), note=note))
     before = prior_sd(layout)
 
-    def left(columns: list[int], rows: Ints) -> float:
+    def share_left(columns: list[int], rows: Ints) -> float:
         return float(all_random[rows, -1][:, columns].mean() / before[columns].mean())
 
     names = [layout.latents[i].name for i in layout.capabilities]
     parts = {"all": list(range(len(names))), **{name: [k] for k, name in enumerate(names)}}
     for name, columns in parts.items():
         title = f"{battery.name}: SD after the whole battery over the prior's, {name}"
-        estimate = bootstrap(len(rounds), lambda rows, columns=columns: left(columns, rows))
+        estimate = bootstrap(len(rounds), lambda rows, columns=columns: share_left(columns, rows))
         made.append(row(title, estimate, note=note))
     return made
 

@@ -88,10 +88,10 @@ def cpu_of_a_step(way: str, name: str, steps: int) -> float:
     """
     with tempfile.TemporaryDirectory() as folder, server_for(None, Path(folder)) as address:
         asyncio.run(_warm(address))
-        return asyncio.run(_spent(address, way, name, steps)) / steps * 1e6
+        return asyncio.run(_measure_cpu(address, way, name, steps)) / steps * 1e6
 
 
-async def _spent(address: str, way: str, name: str, steps: int) -> float:
+async def _measure_cpu(address: str, way: str, name: str, steps: int) -> float:
     async with grpc.aio.insecure_channel(address) as channel:
         if way == "direct":
             session = await new_session(channel, name, "direct")

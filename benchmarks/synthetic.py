@@ -301,7 +301,7 @@ def synthetic_agents() -> list[SyntheticAgent]:
             18,
             "achilles heel",
             "from 0.95 at fewer than 3 other positions to 0.3 at more than 10",
-            _confused,
+            _confusion,
             # Even between 7 and 11 positions, times 4, on [0, 48.4].
             truth={"OPAbility": 4 * (7 + 4 * (0.6 - 0.475) / 0.3) / 48.4},
         ),
@@ -360,6 +360,6 @@ def _side_function(side: int) -> Callable[[Instances], Floats]:
     return lambda i: np.interp(side * i.column("rightLeftPosition"), [-1, 0, 1], [0.3, 0.6, 0.95])
 
 
-def _confused(instances: Instances) -> Floats:
+def _confusion(instances: Instances) -> Floats:
     others = instances.column("numPositions")
     return np.select([others > 10, others >= 5, others >= 3], [0.3, 0.6, 0.75], 0.95)

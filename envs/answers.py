@@ -70,7 +70,7 @@ class Actions:
         try:
             numbers = _several(actions)
         except _Refusal as refused:
-            raise _error(f"Actions({_shown(actions)})", refused) from None
+            raise _error(f"Actions({_format_value(actions)})", refused) from None
         object.__setattr__(self, "numbers", numbers)
 
     def __iter__(self) -> Iterator[int]:
@@ -154,7 +154,7 @@ def read_answer(answer: object) -> ReadAnswer:
             raise _Refusal("its note is no animalcat.Note, as in Noted(3, Note('a remark'))")
         return ReadAnswer(_numbers(noted.actions), notes)
     except _Refusal as refused:
-        raise _error(_shown(answer), refused) from None
+        raise _error(_format_value(answer), refused) from None
 
 
 class _Refusal(Exception):  # noqa: N818  says why; what came is said by who asked
@@ -198,7 +198,7 @@ def _number(value: _Plain) -> int:
     """The number of one action, which is an integer or a pair of them."""
     if isinstance(value, int):
         if not 0 <= value < ACTIONS:
-            raise _Refusal(f"{_shown(value)} is not in 0 to {ACTIONS - 1}")
+            raise _Refusal(f"{_format_value(value)} is not in 0 to {ACTIONS - 1}")
         return value
     if isinstance(value, _Rows):
         raise _Refusal("an item of several actions is one action")
@@ -302,7 +302,7 @@ def _error(shown: str, refused: _Refusal) -> ActionError:
     return ActionError(f"action {shown} is refused: {refused}. Please {FORMS}.")
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     """A value as it can be read in a sentence."""
     try:
         text = " ".join(repr(value).split())

@@ -200,7 +200,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         step = self._load(self._arenas[self._next], episode_seed)
         self._open = True
         self._next = (self._next + 1) % len(self._arenas)
-        return self._seen(step), {"episode_seed": episode_seed}
+        return self._to_observation(step), {"episode_seed": episode_seed}
 
     def step(self, action: Answer) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
         """Take one decision, or several one after the other, of which the reward is the sum.
@@ -222,12 +222,12 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             over = "the episode is over" if self._begun else "no episode is open"
             raise RuntimeError(f"{over}: call reset() to start one")
         step = self._backend.step(number)
-        seen, reward = self._seen(step), step.reward
+        seen, reward = self._to_observation(step), step.reward
         for number in more:
             if step.phase is Phase.LAST:
                 break
             step = self._backend.step(number)
-            seen, reward = self._seen(step), reward + step.reward
+            seen, reward = self._to_observation(step), reward + step.reward
         ended_by = step.ended_by
         self._open = step.phase is not Phase.LAST
         if ended_by is EndedBy.FAULT:
@@ -286,7 +286,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             raise RuntimeError("there is nothing to render: call reset() first")
         return np.repeat(self._frame, 3, axis=2) if self._frame.shape[2] == 1 else self._frame
 
-    def _seen(self, step: Step) -> GymObservation:
+    def _to_observation(self, step: Step) -> GymObservation:
         self._frame = step.observation.camera
         if self._window is not None:
             self._window.show(self._picture())

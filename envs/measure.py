@@ -377,14 +377,14 @@ def _standing(survey: Survey, watched: GoalVisibility, which: int) -> OcclusionI
     if not intervals:
         return 0.0
     if math.isinf(intervals[-1].end):  # no other has no end
-        known = _known(survey, watched, which, intervals[-1].start)
+        known = _seen_again(survey, watched, which, intervals[-1].start)
         if isinstance(known, str):
             return known
         intervals[-1] = OcclusionInterval(intervals[-1].start, known)
     return max(intervals, key=lambda gap: gap.length)
 
 
-def _known(survey: Survey, watched: GoalVisibility, which: int, lost: float) -> float | str:
+def _seen_again(survey: Survey, watched: GoalVisibility, which: int, lost: float) -> float | str:
     """When an agent that goes and looks could see the goal again, where it is at the end."""
     try:
         terrain = survey.walked
@@ -503,12 +503,12 @@ def hiding_places(
         grids = (mask.reshape(len(axis), -1) for mask in (free, hidden, joined | hidden))
         for room, point in _patches(*grids).items():
             here = int(region[point])
-            name = (here,) if _chosen(survey, here) else (here, level, room)
+            name = (here,) if _is_choice(survey, here) else (here, level, room)
             middles.setdefault(name, Point(*balls[point].tolist()))
     return list(middles.values())
 
 
-def _chosen(survey: Survey, region: int) -> bool:
+def _is_choice(survey: Survey, region: int) -> bool:
     """Whether the agent gets to a region only by a choice for good among several."""
     terrain, choice = survey.walked, survey.choice
     if choice is None or terrain.start is None:

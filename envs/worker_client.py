@@ -277,7 +277,7 @@ class WorkerClient:
         """
         if self._process is None:
             raise WorkerFault("no worker is running; load an arena first")
-        return await self._answered(self._process.expect(self._patience, waits))
+        return await self._answer_of(self._process.expect(self._patience, waits))
 
     def recall(self) -> None:
         """Have the agent go on through this process: `reply` returns at once."""
@@ -311,9 +311,9 @@ class WorkerClient:
         """Send a request and return the answer."""
         if self._process is None:
             raise WorkerFault("no worker is running; load an arena first")
-        return await self._answered(self._process.ask(kind, body, self._patience))
+        return await self._answer_of(self._process.ask(kind, body, self._patience))
 
-    async def _answered(self, asked: asyncio.Future[tuple[MessageKind, bytes]]) -> Reply:
+    async def _answer_of(self, asked: asyncio.Future[tuple[MessageKind, bytes]]) -> Reply:
         """Return an answer.
 
         Raises:

@@ -50,7 +50,7 @@ class Memory:
         free = [] if (there := self._of_machine("MemAvailable")) is None else [there]
         for folder in self._folders():
             with suppress(OSError, ValueError):
-                free.append(_left(folder))
+                free.append(_room_left(folder))
         return min(free, default=None)
 
     def kills(self) -> int | None:
@@ -172,7 +172,7 @@ def pause_after(times: int) -> float:
     return PAUSES[min(times, len(PAUSES)) - 1]
 
 
-def _left(folder: Path) -> int:
+def _room_left(folder: Path) -> int:
     """Return what a group has left, counting what the system takes back from files as free.
 
     Raises:

@@ -105,12 +105,12 @@ class Calls:
                     AnimalcatError(told.message, told.code.value, retry_seconds=told.retry_seconds)
                 )
 
-        call.task = self._kept(serve())
+        call.task = self._keep(serve())
         if kind == "stream_unary":
-            self._kept(_feed(call, request))
+            self._keep(_feed(call, request))
         return call
 
-    def _kept(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._open.add(task)
         task.add_done_callback(self._open.discard)

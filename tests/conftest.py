@@ -157,7 +157,7 @@ def data_dir() -> Path:
     return path
 
 
-def _wanted(reporter: Any) -> Counter[str]:
+def _data_asked_for(reporter: Any) -> Counter[str]:
     """What the tests that were skipped ask for, and how many ask for it."""
     said = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
     wants = [MISSING if MISSING in one else "".join(SET_UP.findall(one)[:1]) for one in said]
@@ -165,7 +165,7 @@ def _wanted(reporter: Any) -> Counter[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for want, count in ({MISSING: 0} | _wanted(terminalreporter)).items():
+    for want, count in ({MISSING: 0} | _data_asked_for(terminalreporter)).items():
         terminalreporter.write_line(f"{count} tests skipped for want of {want}")
     if left := terminalreporter.config.stash[LEFT]:
         terminalreporter.write_line(f"{left} slow tests left to `make test KIND=slow`")
@@ -182,7 +182,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # a check has to check something
     if os.environ.get("CI") != "true":
         return
-    if lacking := sorted(_wanted(reporter).keys() & NEEDED):
+    if lacking := sorted(_data_asked_for(reporter).keys() & NEEDED):
         reporter.ensure_newline()
         reporter.write_line(f"with CI=true no test may be skipped for want of {lacking}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

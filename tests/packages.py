@@ -157,9 +157,9 @@ def free_port() -> int:
 def try_base(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     """What an agent's machine has: the client, which says what it lacks."""
     for words in BASE:
-        yield timed(["animalcat", *words.split()], folder, bin_, where)
+        yield time_run(["animalcat", *words.split()], folder, bin_, where)
     code = "import animalcat; print(animalcat.__version__); animalcat.connect"
-    yield timed([str(bin_ / "python"), "-c", code], folder, bin_, where)
+    yield time_run([str(bin_ / "python"), "-c", code], folder, bin_, where)
 
 
 def try_readme(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
@@ -171,11 +171,11 @@ def try_readme(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     with serving([*serve, "--data", str(folder / "server")], folder, bin_):
         for command in commands:
             if command is not serve:
-                yield timed(command, folder, bin_, where)
+                yield time_run(command, folder, bin_, where)
     (folder / NOTEBOOK.name).write_bytes(NOTEBOOK.read_bytes())
     added = ["pip", "install", "--quiet", "nbclient", "ipykernel"]
     run([str(bin_ / "python"), "-m", *added], folder)
-    yield timed(["jupyter-execute", NOTEBOOK.name], folder, bin_, where)
+    yield time_run(["jupyter-execute", NOTEBOOK.name], folder, bin_, where)
 
 
 def try_inspect(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
@@ -184,10 +184,10 @@ def try_inspect(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     shutil.copytree(ROOT / examples, folder / examples)
     lines = (ROOT / "docs" / "inspect.md").read_text().splitlines()
     (measure,) = [line for line in lines if line.startswith("inspect eval ")]
-    yield timed(shlex.split(measure), folder, bin_, where)
+    yield time_run(shlex.split(measure), folder, bin_, where)
     (log,) = (folder / "logs").glob("*.eval")
-    yield timed(["animalcat", "profile", "show", str(log)], folder, bin_, where)
-    yield timed(["animalcat", "profile", "plot", str(log), "-o", "a.svg"], folder, bin_, where)
+    yield time_run(["animalcat", "profile", "show", str(log)], folder, bin_, where)
+    yield time_run(["animalcat", "profile", "plot", str(log), "-o", "a.svg"], folder, bin_, where)
 
 
 def try_learner(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
@@ -202,15 +202,15 @@ def try_learner(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     assert asked in code
     able = "(sum(map(int, item.split('+'))) if len(item) < 10 else 0)"
     (folder / "page.py").write_text(code.replace(asked, able) + "\nassert learner.n\n")
-    yield timed([str(bin_ / "python"), "page.py"], folder, bin_, where)
+    yield time_run([str(bin_ / "python"), "page.py"], folder, bin_, where)
 
 
 def try_mcp(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     """The door for clients of MCP: both servers are there, and a missing server is told."""
     code = "import animalcat.doors.mcp.playing, animalcat.doors.mcp.looking"
-    yield timed([str(bin_ / "python"), "-c", code], folder, bin_, where)
+    yield time_run([str(bin_ / "python"), "-c", code], folder, bin_, where)
     lost = f"! animalcat mcp --operator --connect localhost:{free_port()} 2> said && grep -q . said"
-    yield timed(["bash", "-c", lost], folder, bin_, where)
+    yield time_run(["bash", "-c", lost], folder, bin_, where)
 
 
 def try_newest(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
@@ -222,29 +222,29 @@ def try_newest(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     versions = run([python, "-c", told, *SHIFTING], folder).strip()
     yield Done(where, versions, 0.0)
     (folder / "study.py").write_text(readme_study())
-    yield timed([python, "study.py"], folder, bin_, where)
+    yield time_run([python, "study.py"], folder, bin_, where)
     (play,) = [line for line in readme_commands() if line.startswith("animalcat session run ")]
     with serving(["animalcat", "serve", "--port", str(free_port())], folder, bin_):
-        yield timed(shlex.split(play), folder, bin_, where)
+        yield time_run(shlex.split(play), folder, bin_, where)
         (listed,) = json.loads(run(["animalcat", "session", "list", "--json"], folder, bin_))
         for line in EXPORTS:
             words = line.replace("SESSION", str(listed["session"]))
-            yield timed(["animalcat", *words.split()], folder, bin_, where)
+            yield time_run(["animalcat", *words.split()], folder, bin_, where)
     (folder / "draws.py").write_text(
         "import arviz\ndata = arviz.from_netcdf('netcdf.nc')\n"
         "print(arviz.loo(data))\narviz.plot_forest(data)\n"
     )
-    yield timed([python, "draws.py"], folder, bin_, where)
+    yield time_run([python, "draws.py"], folder, bin_, where)
     page = (ROOT / "docs" / "layouts.md").read_text("utf-8").splitlines()
     fit = next(line for line in page if line.startswith("animalcat layout fit docs/examples/"))
     examples = Path("docs", "examples")
     (folder / examples).mkdir(parents=True)
     for name in ("reading.csv", "reading.yaml"):
         shutil.copy(ROOT / examples / name, folder / examples)
-    yield timed([*shlex.split(fit), "-o", "fit.json"], folder, bin_, where)
+    yield time_run([*shlex.split(fit), "-o", "fit.json"], folder, bin_, where)
 
 
-def timed(command: Sequence[str], folder: Path, path: Path, where: str) -> Done:
+def time_run(command: Sequence[str], folder: Path, path: Path, where: str) -> Done:
     """Run a command and tell how long it took."""
     began = time.monotonic()
     run(command, folder, path)

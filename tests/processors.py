@@ -21,7 +21,7 @@ _OLD_LIBRARY: Final = {
 }
 
 
-def _compiled(processor: str) -> dict[str, str]:
+def _compile_for(processor: str) -> dict[str, str]:
     """Code for one processor, without what this one has beyond it."""
     return {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
 
@@ -31,14 +31,14 @@ def _threads(number: int) -> dict[str, str]:
 
 
 OLDEST: Final = {
-    **_compiled("x86-64"),
+    **_compile_for("x86-64"),
     **_OLD_NUMPY,
     **_OLD_LIBRARY,
     "OPENBLAS_CORETYPE": "Nehalem",
 }
 VARIANTS: Final[Mapping[str, Mapping[str, str]]] = {
     **{
-        name: _compiled(name)
+        name: _compile_for(name)
         for name in ("x86-64", "nehalem", "haswell", "skylake-avx512", "znver4")
     },
     "NumPy without AVX2": _OLD_NUMPY,

@@ -22,12 +22,12 @@ PAINTED = ("Wall", "Ramp")
 """Objects that may have any colour; the colours of others say what they are."""
 
 
-def mirrored(item: Item) -> Item:
+def mirror_item(item: Item) -> Item:
     """An item on the other side of the arena's middle, with its heading."""
     return _move_item(item, lambda x, z: (ARENA_SIDE - x, z), lambda yaw: -yaw % 360.0)
 
 
-def turned(item: Item) -> Item:
+def turn_over(item: Item) -> Item:
     """An item after the whole arena has made a quarter turn clockwise."""
     return _move_item(item, lambda x, z: (z, ARENA_SIDE - x), lambda yaw: (yaw + 90.0) % 360.0)
 
@@ -98,9 +98,9 @@ class Symmetry:
 
 
 SYMMETRIES = {
-    "mirror": Symmetry(mirrored, signed=SIDES),
-    "quarter turn": Symmetry(turned),
-    "half turn": Symmetry(lambda item: turned(turned(item))),
+    "mirror": Symmetry(mirror_item, signed=SIDES),
+    "quarter turn": Symmetry(turn_over),
+    "half turn": Symmetry(lambda item: turn_over(turn_over(item))),
     "paint": Symmetry(painted, free=COLOURS),
 }
 """What must not matter to any demand but those named."""

@@ -124,7 +124,7 @@ def known_modules() -> dict[str, Path]:
     return {module_name(path): path for place in places for path in modules(place)}
 
 
-def loaded_by(name: str) -> set[str]:
+def imports_of(name: str) -> set[str]:
     """What a module imports, for types as well, and the pages of packages on the way there."""
     known = known_modules()
     found = set(imports(known[name])) & known.keys()
@@ -135,7 +135,7 @@ def loaded_by(name: str) -> set[str]:
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """Imports for the type checker alone count as well, and so do the pages of packages."""
     inside = known_modules().keys() - set(FACES)
-    assert circle({name: loaded_by(name) & inside for name in inside}) == []
+    assert circle({name: imports_of(name) & inside for name in inside}) == []
 
 
 @pytest.mark.parametrize("face", FACES)

@@ -55,16 +55,16 @@ def line_so_far(shell: str, words: str) -> dict[str, str]:
     ],
 )
 def test_a_shell_completes_nouns_verbs_and_options(shell: str) -> None:
-    def completed(words: str) -> list[str]:
+    def complete_words(words: str) -> list[str]:
         offered = run(env=line_so_far(shell, words)).stdout
         if shell == "zsh":
             return re.findall(r'"([^"]+)":"', offered)
         return [re.split("\t|:::", line)[0] for line in offered.splitlines()]
 
-    assert completed("animalcat se") == ["serve", "server", "session"]
-    assert completed("animalcat session re") == ["resume"]
-    assert completed("animalcat session run --max-e") == ["--max-episodes"]
-    assert completed("animalcat layout fit --pass") == ["--pass-marks"]
+    assert complete_words("animalcat se") == ["serve", "server", "session"]
+    assert complete_words("animalcat session re") == ["resume"]
+    assert complete_words("animalcat session run --max-e") == ["--max-episodes"]
+    assert complete_words("animalcat layout fit --pass") == ["--pass-marks"]
 
 
 def test_help_says_what_everything_stands_for() -> None:

@@ -30,7 +30,7 @@ def rows(page: str, heading: str) -> Iterator[dict[str, str]]:
             yield dict(zip(names, cells, strict=True))
 
 
-def shown(text: str, *values: Any) -> bool:
+def show_value(text: str, *values: Any) -> bool:
     """Whether the numbers in a text are these values, each rounded as it stands there."""
     numbers = re.findall(r"-?\d+(?:\.\d+)?(?:e-\d+)?", text)
     return len(numbers) == len(values) and all(map(_rounds_to, numbers, values))
@@ -59,8 +59,8 @@ def test_adaptive_testing() -> None:
             if row["90 % interval"]
             else []
         )
-        assert shown(row["value"], of["value"]), row
-        assert shown(row["90 % interval"], *ends), row
+        assert show_value(row["value"], of["value"]), row
+        assert show_value(row["90 % interval"], *ends), row
         assert row["met"] == of.get("met", ""), row
 
 
@@ -78,6 +78,6 @@ def test_calibration() -> None:
         run = kept[row["layout"], row["variant"]]
         nodes = run["nodes"].values()
         coverage = [node["coverage"] for node in nodes]
-        assert shown(row["pooled coverage"], run["pooled"]), row
-        assert shown(row["coverage by node"], min(coverage), max(coverage)), row
-        assert shown(row["least p"], min(node["uniformity"] for node in nodes)), row
+        assert show_value(row["pooled coverage"], run["pooled"]), row
+        assert show_value(row["coverage by node"], min(coverage), max(coverage)), row
+        assert show_value(row["least p"], min(node["uniformity"] for node in nodes)), row

@@ -116,15 +116,15 @@ def evidence(rows: list[dict[str, Any]]) -> tuple[list[str], list[float], tuple[
     return found.frame["instance"].tolist(), weights, found.notes
 
 
-def played(episode: int, instance: str, **changes: Any) -> dict[str, Any]:
+def play_out(episode: int, instance: str, **changes: Any) -> dict[str, Any]:
     known = {"session": "sessions/s", "attempt": 0, "weight": 1.0, "arena": instance * 8}
     return row(episode, instance=instance, agent="me", **known, **changes)
 
 
 def test_what_does_not_count_is_no_evidence_and_is_counted() -> None:
     kinds = ["void", "fault", "invalid", "practice"]
-    rows = [played(k, "abcd"[k], outcome=kind) for k, kind in enumerate(kinds)]
-    names, weights, notes = evidence([*rows, played(9, "e"), played(2, "c")])
+    rows = [play_out(k, "abcd"[k], outcome=kind) for k, kind in enumerate(kinds)]
+    names, weights, notes = evidence([*rows, play_out(9, "e"), play_out(2, "c")])
     assert (names, weights) == (["e"], [1.0])  # what was declared invalid later is taken back
     assert notes == (
         "left out 5 of 6 rows as no evidence: 1 fault, 1 invalid, 1 practice, 1 success, 1 void",
@@ -132,9 +132,9 @@ def test_what_does_not_count_is_no_evidence_and_is_counted() -> None:
 
 
 def test_a_session_that_is_pasted_twice_counts_once_and_keeps_its_weights() -> None:
-    rows = [played(0, "a"), {**played(1, "a"), "weight": 0.05}, played(2, "b")]
+    rows = [play_out(0, "a"), {**play_out(1, "a"), "weight": 0.05}, play_out(2, "b")]
     names, weights, notes = evidence([*rows, *rows])
     assert (names, weights) == (["a", "a", "b"], [1.0, 0.05, 1.0])
     assert [note.split(" ")[0] for note in notes] == ["3", "1"]
-    late = [played(0, "a", outcome="failure", cause="late by 3 s"), played(1, "b")]
+    late = [play_out(0, "a", outcome="failure", cause="late by 3 s"), play_out(1, "b")]
     assert "1 failure did not come from the arena" in evidence(late)[2][0]

@@ -39,7 +39,7 @@ KINDS = {
 }
 
 
-def written(folder: Path) -> Path:
+def write_files(folder: Path) -> Path:
     """The sources of the page's package."""
     for name, text in BLOCK.findall(PAGE):
         path = folder / name
@@ -49,7 +49,7 @@ def written(folder: Path) -> Path:
     return folder
 
 
-def pretended(site: Path, name: str, points: str, **modules: str) -> None:
+def pretend_install(site: Path, name: str, points: str, **modules: str) -> None:
     """Install a package that has some modules and entry points, as an installer would."""
     about = site / f"{name.replace('-', '_')}-2.0.dist-info"
     about.mkdir()
@@ -66,7 +66,7 @@ def pretended(site: Path, name: str, points: str, **modules: str) -> None:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     command = [sys.executable, "-c", BUILD]
-    project = written(folder / "project")
+    project = write_files(folder / "project")
     subprocess.run(command, cwd=project, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
 
@@ -125,7 +125,7 @@ def test_a_digest_is_of_the_files_however_they_are_installed(
     for name in ("METADATA", "entry_points.txt"):
         (inplace / about.name / name).write_bytes((about / name).read_bytes())
     (inplace / about.name / "RECORD").write_text("__editable__.animalcat_example-1.0.pth,,\n")
-    project = written(tmp_path / "project")
+    project = write_files(tmp_path / "project")
     monkeypatch.setattr(sys, "path", [str(inplace), str(project), *sys.path[1:]])
     sys.path_importer_cache.clear()
     assert plugins.digest(distribution(PACKAGE)) == before
@@ -136,10 +136,10 @@ def test_a_digest_is_of_the_files_however_they_are_installed(
 def test_names_of_our_own_need_no_look_at_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which takes longer than all else that `animalcat --help` does."""
 
-    def looked(**given: str) -> None:
+    def look_once(**given: str) -> None:
         raise AssertionError(f"entry points were looked at: {given}")
 
-    monkeypatch.setattr(plugins, "entry_points", looked)
+    monkeypatch.setattr(plugins, "entry_points", look_once)
     load_layout("one-capability")
     load_family("detour")
     check_name("builtin:random")
@@ -151,7 +151,7 @@ def test_names_of_our_own_need_no_look_at_packages(monkeypatch: pytest.MonkeyPat
 
 def test_two_of_one_name_are_both_named_and_neither_is_used(site: Path) -> None:
     points = "[animalcat.agents]\nwanderer = another:Agent\n"
-    pretended(site, "another-package", points, another="Agent = int\n")
+    pretend_install(site, "another-package", points, another="Agent = int\n")
     with pytest.raises(AgentLoadError, match=r"animalcat-example 1\.0 and another-package 2\.0"):
         check_name("plugin:wanderer")
     assert load_layout("reach").name == "reach"  # nothing else is touched
@@ -159,7 +159,7 @@ def test_two_of_one_name_are_both_named_and_neither_is_used(site: Path) -> None:
 
 def test_one_that_breaks_is_named_with_its_package(site: Path) -> None:
     points = "[animalcat.layouts]\nbad = broken:TEXT\nother = another:TEXT\n"
-    pretended(site, "broken-package", points, broken="1 / 0\n", another="TEXT = 'name: x'\n")
+    pretend_install(site, "broken-package", points, broken="1 / 0\n", another="TEXT = 'name: x'\n")
     with pytest.raises(ValueError, match=r"broken-package 2\.0 .* breaks .* ZeroDivisionError"):
         load_layout("bad")
     with pytest.raises(ValueError, match="calls itself 'x'"):
@@ -198,15 +198,15 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     site = tmp_path_factory.mktemp("there") / "site-packages"
     zipfile.ZipFile(wheel).extractall(site)
     points = "[animalcat.policies]\nbroken = broken_policy:Any\nvariance = broken_policy:Any\n"
-    pretended(site, "broken-package", points, broken_policy="raise OSError('no such card')\n")
-    pretended(site, "other-package", "[animalcat.policies]\nother = other_policy:Policy\n")
+    pretend_install(site, "broken-package", points, broken_policy="raise OSError('no such card')\n")
+    pretend_install(site, "other-package", "[animalcat.policies]\nother = other_policy:Policy\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(site))
         patch.setenv("ANIMALCAT_ALLOWED_PLUGINS", f'["{PACKAGE}", "broken-package"]')
         yield site
 
 
-def printed(*words: str, code: int = 0) -> str:
+def print_alone(*words: str, code: int = 0) -> str:
     """What `animalcat` prints in a process of its own."""
     command = [sys.executable, "-P", "-m", "animalcat", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
@@ -223,9 +223,9 @@ def test_the_list_names_packages_and_problems(installed: Path) -> None:
     assert found["policy other"]["status"] == found["policy broken"]["status"] == "ok"
     assert "a policy of animalcat itself has this name" in found["policy variance"]["remedy"]
 
-    layouts = {row["name"]: row for row in json.loads(printed("layout", "show", "--json"))}
+    layouts = {row["name"]: row for row in json.loads(print_alone("layout", "show", "--json"))}
     assert layouts["reach"]["from"] == f"{PACKAGE} 1.0"
-    families = {row["family"]: row for row in json.loads(printed("arena", "make", "--json"))}
+    families = {row["family"]: row for row in json.loads(print_alone("arena", "make", "--json"))}
     assert f"{PACKAGE} 1.0" in families["straight"]["description"]
 
 
@@ -236,17 +236,17 @@ def test_a_session_of_plugins_from_start_to_export(installed: Path, tmp_path: Pa
         client.build_battery("straight", 6, name="few")
         options = [f"--{name}={value}" for name, value in asked.items()]
         options += ["--agent=plugin:wanderer", "--max-episodes=3", "--no-certify", "--json"]
-        row = json.loads(printed("session", "run", *options, f"--data={home}"))
+        row = json.loads(print_alone("session", "run", *options, f"--data={home}"))
         session = client.get_session(row["session"])
         used = session.spec.plugins
         profile = _is_kept_everywhere(client, session)
 
         # It is given more by the command, once its agent has been looked at.
         extend = ("session", "resume", session.id, "--episodes=1", f"--data={home}")
-        printed(*extend, "--agent=plugin:wanderr", code=2)
+        print_alone(*extend, "--agent=plugin:wanderr", code=2)
         stored = client.get_session(session)
         assert (stored.over, stored.spec.stop.max_episodes) == (True, 3)
-        more = json.loads(printed(*extend, "--json"))
+        more = json.loads(print_alone(*extend, "--json"))
         assert (more["state"], more["episodes"]) == ("finished", 4)
         assert client.get_session(session).spec.plugins == used
 

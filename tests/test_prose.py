@@ -46,7 +46,7 @@ def sentences(text: str) -> Iterator[str]:
                 yield sentence
 
 
-def found() -> list[tuple[int, str, str]]:
+def findings() -> list[tuple[int, str, str]]:
     """Every sentence with the number of its words and its page."""
     return [
         (len(sentence.split()), page.relative_to(ROOT).as_posix(), sentence)
@@ -56,7 +56,7 @@ def found() -> list[tuple[int, str, str]]:
 
 
 def test_few_sentences_are_long() -> None:
-    every = found()
+    every = findings()
     long = [row for row in every if row[0] > LONG]
     assert len(every) > 2000
     told = "\n".join(f"{words} words, {page}: {said}" for words, page, said in sorted(long)[::-1])
@@ -69,7 +69,7 @@ def test_sentences_are_told_apart() -> None:
 
 
 if __name__ == "__main__":
-    rows = found()
+    rows = findings()
     for words, page, said in sorted((row for row in rows if row[0] > LONG), reverse=True):
         print(f"{words:3} {page}: {said}")
     long = sum(row[0] > LONG for row in rows)

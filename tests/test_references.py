@@ -76,11 +76,11 @@ def test_trained_agents_play_from_their_weights(name: str) -> None:
     spec = ObservationSpec()
     seen = [spec.generate(np.random.default_rng(seed)) for seed in range(20)]
 
-    def played() -> list[bytes]:
+    def play_out() -> list[bytes]:
         agent.reset(EpisodeInfo(0, 7, spec))
         return [bytes(agent.act(one)) for one in seen]
 
-    first = played()
-    assert first == played()
+    first = play_out()
+    assert first == play_out()
     assert {len(actions) for actions in first} == {3}
     assert len({*first}) > 1

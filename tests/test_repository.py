@@ -20,7 +20,7 @@ HEADS = ((0, b"SQLite format 3\0"), (16, b"\xed\xda\x0c\xed"), (16, b"\xde\xc0\x
 """What databases hold at an offset: SQLite, bolt, LMDB."""
 
 
-def tracked() -> list[str]:
+def tracked_names() -> list[str]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     return [name.decode() for name in listed.stdout.split(b"\0") if name]
 
@@ -41,11 +41,11 @@ def is_left_over(path: Path) -> bool:
 
 
 def test_nothing_else_stands_at_the_top() -> None:
-    assert {name.partition("/")[0] for name in tracked()} <= set(TOP.split())
+    assert {name.partition("/")[0] for name in tracked_names()} <= set(TOP.split())
 
 
 def test_nothing_tracked_is_a_database_a_lock_or_a_socket() -> None:
-    assert not [name for name in tracked() if is_left_over(ROOT / name)]
+    assert not [name for name in tracked_names() if is_left_over(ROOT / name)]
 
 
 def test_what_programs_leave_is_seen(tmp_path: Path) -> None:

@@ -25,16 +25,16 @@ def pages() -> set[str]:
     return {name for name in names if not name.startswith("reference/generated")}
 
 
-def reached(page: str) -> set[str]:
+def pages_reached(page: str) -> set[str]:
     """A page and all that its tables of contents lead to."""
     found = {page}
     for below in llms.contents(DOCS, page):
-        found |= reached(below)
+        found |= pages_reached(below)
     return found
 
 
 def test_every_page_is_in_a_table_of_contents() -> None:
-    there = {name for name in reached("index") if "/generated/" not in name}
+    there = {name for name in pages_reached("index") if "/generated/" not in name}
     assert there == {name for name in pages() if not name.startswith("examples/")}
 
 
@@ -81,7 +81,7 @@ def test_definitions_of_the_wire_are_read_with_their_comments() -> None:
 
 
 def test_language_models_are_told_of_every_page_for_users() -> None:
-    titles = {name: name for name in reached("index")}
+    titles = {name: name for name in pages_reached("index")}
     short, full = llms.lists(DOCS, titles)
     for page in ("agents", "limits", "tutorials/own-test"):
         assert f"]({page}.html)" in short

@@ -57,7 +57,7 @@ class MemoryLimit:
             if _of_machine() <= self._most:
                 continue
             processes = descendants(self._process.pid, _parents_lately())
-            if _taken(processes, self._folders, self._most) > self._most:
+            if _bytes_taken(processes, self._folders, self._most) > self._most:
                 self._over.set()
                 for process in descendants(self._process.pid):
                     with suppress(OSError):  # it has ended
@@ -86,7 +86,7 @@ def _of_machine() -> int:
     return sizes["MemTotal"] - sizes["MemAvailable"]
 
 
-def _taken(processes: Iterable[int], folders: Iterable[str], most: int) -> int:
+def _bytes_taken(processes: Iterable[int], folders: Iterable[str], most: int) -> int:
     """Bytes that some processes take, and their folders in memory.
 
     What processes share counts once. To find that takes longer, so it is done where they would

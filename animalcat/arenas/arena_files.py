@@ -74,9 +74,9 @@ def find_arena_files(source: Path) -> FoundFiles:
         raise AnimalcatError(f"{source}: no YAML files, and so no arenas, are there; {what}")
     notes: list[str] = []
     if hidden:
-        notes.append(f"left out, since they are hidden: {_listed(hidden)}")
+        notes.append(f"left out, since they are hidden: {_join_names(hidden)}")
     if packed := [path.name for path in others if path.suffix.lower() in _PACKED]:
-        notes.append(f"packed files are not looked into: {_listed(packed)}")
+        notes.append(f"packed files are not looked into: {_join_names(packed)}")
     return FoundFiles(tuple(sorted(found, key=lambda pair: pair[1])), tuple(notes))
 
 
@@ -119,7 +119,7 @@ def check_sizes(files: Sequence[Path], most: int) -> None:
     large = [f"{path} has {size:,}" for path, size in sizes if size > most]
     if large:
         raise AnimalcatError(
-            f"at most {most:,} bytes of a file are read: {_listed(large)}; split what is larger"
+            f"at most {most:,} bytes of a file are read: {_join_names(large)}; split what is larger"
         )
 
 
@@ -167,5 +167,5 @@ def _what(others: list[Path], hidden: list[str]) -> str:
     return f"it has other files: {', '.join(told)}" if told else "it is empty"
 
 
-def _listed(found: list[str]) -> str:
+def _join_names(found: list[str]) -> str:
     return ", ".join(sorted(found)[:5]) + (f" and {len(found) - 5} more" if found[5:] else "")

@@ -387,7 +387,7 @@ def _say_impostors(impostors: Iterable[Mapping[str, Any]]) -> None:
         print_table(rows, list(rows[0]), title=title)
 
 
-def _drawn(battery: Battery) -> Mapping[str, Sequence[str]]:
+def _left_to_chance(battery: Battery) -> Mapping[str, Sequence[str]]:
     """What a battery's files left to chance beside looks, by instance."""
     return battery.manifest.get("drawn") or {}
 
@@ -420,7 +420,7 @@ def _show(battery: Battery) -> None:
         print_json({**row, "set_aside": dict(battery.set_aside), "notes": list(battery.notes)})
         return
     tell_problems(battery.problems, TOLD)
-    _say_drawn(_drawn(battery), row["instances"])
+    _say_drawn(_left_to_chance(battery), row["instances"])
     validity: Mapping[str, Any] = battery.manifest.get("validity") or {}
     unsolved: Mapping[str, str] = validity.get("unsolved", {})
     if unsolved:

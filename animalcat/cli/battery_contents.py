@@ -77,7 +77,7 @@ def show(manifest: Mapping[str, Any]) -> None:
     _show_parts(manifest.get("parts") or [])
     for what, counts in manifest["counts"].items():
         if counts:
-            say(f"{what}: {_listed(counts)}")
+            say(f"{what}: {_join_counts(counts)}")
     say(f"pairs: {manifest['pairs']} instances are controls of others in the battery")
     for what, instances in (
         ("set aside, since no play can pass", manifest.get("set_aside", {})),
@@ -99,7 +99,7 @@ def _show_parts(parts: Sequence[Mapping[str, Any]]) -> None:
         print_table(parts, used)
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _join_counts(counts: Mapping[str, int]) -> str:
     shown = [f"{name} {number}" for name, number in list(counts.items())[:LISTED]]
     more = len(counts) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

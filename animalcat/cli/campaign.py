@@ -271,7 +271,7 @@ def _wait_for_end(client: Client, name: str, processes: Mapping[str, AgentProces
             current = client.get_campaign(name)
             row = campaign_row(current)
             first = first or (row["episodes"], time.monotonic())
-            left = _left(row["episodes"] - first[0], time.monotonic() - first[1], row)
+            left = _time_left(row["episodes"] - first[0], time.monotonic() - first[1], row)
             played = "  ".join(f"{s.spec.agent} {s.episodes}" for s in current.sessions) + left
             progress.update(
                 task, description=played, completed=row["episodes"], total=row["budget"]
@@ -284,7 +284,7 @@ def _wait_for_end(client: Client, name: str, processes: Mapping[str, AgentProces
                 process = processes.get(session.name)
                 if process is None or not process.ended or session.over or session.id in lost:
                     continue
-                if words := _lost(client, session, process):
+                if words := _hold_session(client, session, process):
                     lost[session.id] = words
                     say(f"{process.output()}\n{words}", err=True)
             time.sleep(_POLL_SECONDS)
@@ -296,7 +296,7 @@ def _wait_for_end(client: Client, name: str, processes: Mapping[str, AgentProces
     return current
 
 
-def _lost(client: Client, session: Session, process: AgentProcess) -> str:
+def _hold_session(client: Client, session: Session, process: AgentProcess) -> str:
     """Hold the session of an agent whose process has ended, so that the others go on.
 
     Returns:
@@ -322,7 +322,7 @@ def _lost(client: Client, session: Session, process: AgentProcess) -> str:
     )
 
 
-def _left(played: int, seconds: float, row: Mapping[str, Any]) -> str:
+def _time_left(played: int, seconds: float, row: Mapping[str, Any]) -> str:
     """How long the rest of the budget takes at most, as fast as it went so far."""
     if not played:
         return ""

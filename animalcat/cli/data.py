@@ -160,14 +160,16 @@ def prune(
         _show_plan(plan)
     if not yes:
         if common().as_json:
-            print_json(_planned(plan))
+            print_json(_plan_rows(plan))
         elif plan.losses or plan.lines:
             say("nothing was removed; the same command with --yes removes it")
         return
     with _work("removing") as tell:
         done = stores.prune(folder, plan, tell=tell)
     if common().as_json:
-        print_json({**_planned(plan), "done": done.done, "removed": done.bytes, "left": done.kept})
+        print_json(
+            {**_plan_rows(plan), "done": done.done, "removed": done.bytes, "left": done.kept}
+        )
     else:
         for name, why in done.kept.items():
             say(f"{name} stays: {why}")
@@ -206,7 +208,7 @@ def _age(text: str) -> timedelta:
     return timedelta(hours=int(found[1]) * _HOURS[found[2]])
 
 
-def _planned(plan: Plan) -> dict[str, Any]:
+def _plan_rows(plan: Plan) -> dict[str, Any]:
     return {
         "bytes": plan.bytes,
         "sessions": [{**asdict(loss), "changed": timestamp(loss.changed)} for loss in plan.losses],

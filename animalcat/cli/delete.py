@@ -37,9 +37,9 @@ def command(
     with client_for() as client:
         rows: dict[str, dict[str, Any]] = {}
         for full in dict.fromkeys(map(_full, name)):
-            rows[full] = _lost(client, full, with_sessions)
+            rows[full] = _losses(client, full, with_sessions)
             for session in rows[full].pop("sessions"):
-                rows[session] = _lost(client, session, with_sessions)
+                rows[session] = _losses(client, session, with_sessions)
                 del rows[session]["sessions"]
         order = sorted(rows, key=lambda full: _ORDER.index(full.partition("/")[0]))
         kept: dict[str, str] = {}
@@ -78,7 +78,7 @@ def _full(name: str) -> str:
     return full
 
 
-def _lost(client: Client, full: str, with_sessions: bool) -> dict[str, Any]:
+def _losses(client: Client, full: str, with_sessions: bool) -> dict[str, Any]:
     """What goes with something, in words, and the names of sessions that go beside it."""
     kind, _, key = full.partition("/")
     if kind == "sessions":

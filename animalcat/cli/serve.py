@@ -181,7 +181,7 @@ def _serve(
     output = sys.stdout
 
     def ready(address: str, link: str) -> None:
-        facts = _told(settings, address) | ({"web": link} if link else {})
+        facts = _announcement(settings, address) | ({"web": link} if link else {})
         if common().as_json or private:
             lines = [json.dumps(facts)]
         else:
@@ -242,7 +242,7 @@ def _command() -> Callable[..., None]:
     return command
 
 
-def _told(settings: Settings, address: str) -> dict[str, Any]:
+def _announcement(settings: Settings, address: str) -> dict[str, Any]:
     """What is said once the server listens."""
     facts: dict[str, Any] = {
         "address": address,

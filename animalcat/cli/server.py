@@ -167,7 +167,7 @@ def _status(client: Client) -> dict[str, Any]:
     placed = client.run(_in_time(_show_place(client.aio), nothing))
     counted = {**_SILENT}
     if placed is not nothing:  # else it hangs, and another question would too
-        counted = client.run(_in_time(_counted(client.aio), counted))
+        counted = client.run(_in_time(_count_contents(client.aio), counted))
     return {
         "address": client.address,
         "milliseconds": milliseconds,
@@ -191,7 +191,7 @@ async def _in_time(
     return task.result()
 
 
-async def _counted(client: AsyncClient) -> dict[str, Any]:
+async def _count_contents(client: AsyncClient) -> dict[str, Any]:
     """What the server has and does; where its database hangs, so does this."""
     operations = [operation async for operation in client.operations(states=["running"])]
     return {

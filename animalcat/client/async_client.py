@@ -344,7 +344,7 @@ class AsyncClient:
         spec = _session_spec(agent, battery, layout, layout_variant)
         if against:
             spec.against.session = session_name(against)
-        put(SessionSpec, spec, _asked(SessionOptions, options, observation_spec))
+        put(SessionSpec, spec, _options_by_place(SessionOptions, options, observation_spec))
         request = sessions_pb2.CreateSessionRequest(spec=spec, request_id=request_id)
         answer = await self._call(self._sessions.CreateSession, request)
         return decode(Session, answer.session)
@@ -628,7 +628,7 @@ class AsyncClient:
                 be read; the server refuses.
             TypeError: There is no such option.
         """
-        places = _asked(CampaignOptions, options, observation_spec)
+        places = _options_by_place(CampaignOptions, options, observation_spec)
         spec = campaigns_pb2.CampaignSpec(
             agents=agents, session=_session_spec("", battery, layout, layout_variant)
         )
@@ -993,7 +993,7 @@ class AsyncClient:
                 )
 
         begun = await self._call(self._batteries.ImportBattery, frames())
-        return await self._made(begun.operation, on_progress)
+        return await self._await_battery(begun.operation, on_progress)
 
     async def build_battery(
         self,
@@ -1038,7 +1038,7 @@ class AsyncClient:
             replace=replace,
         )
         begun = await self._call(self._batteries.BuildBattery, request)
-        return await self._made(begun.operation, on_progress)
+        return await self._await_battery(begun.operation, on_progress)
 
     async def delete_battery(self, battery: str) -> None:
         """Forget a battery that no session and no campaign was made with.
@@ -1117,7 +1117,7 @@ class AsyncClient:
         answer = await self._read(self._layouts.GetLayout, request)
         return decode(Layout, answer.layout)
 
-    async def _made(
+    async def _await_battery(
         self, begun: operations_pb2.Operation, on_progress: OnProgress | None
     ) -> Battery:
         """The battery that an operation makes."""
@@ -1272,7 +1272,7 @@ def _session_spec(
     )
 
 
-def _asked(
+def _options_by_place(
     kind: type, options: Mapping[str, Any], observation_spec: ObservationSpec | None
 ) -> dict[str, Any]:
     """What is asked for by options, by its place in the specification."""

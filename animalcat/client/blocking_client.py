@@ -117,7 +117,7 @@ class Client:
             wait_seconds=wait_seconds,
         )
         self._open: tuple[PrivateLoop, AsyncClient] | None = None
-        self._opened()
+        self._open_loop()
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +130,7 @@ class Client:
     ) -> None:
         self.close()
 
-    def _opened(self) -> tuple[PrivateLoop, AsyncClient]:
+    def _open_loop(self) -> tuple[PrivateLoop, AsyncClient]:
         """The loop and the client on it, connected if they are not."""
         if self._open is None:
             connecting = self._reach()
@@ -148,7 +148,7 @@ class Client:
     @property
     def aio(self) -> AsyncClient:
         """The asynchronous client, for coroutines that are passed to `run`."""
-        return self._opened()[1]
+        return self._open_loop()[1]
 
     @property
     def address(self) -> str:
@@ -168,13 +168,13 @@ class Client:
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine that uses `aio`, and return its result."""
         try:
-            return self._opened()[0].run(coroutine)
+            return self._open_loop()[0].run(coroutine)
         except Exception as error:  # noqa: BLE001  it is raised again, with a shorter trace
             raise shortened(error) from error.__cause__
 
     def iterate(self, source: AsyncGenerator[_T]) -> Iterator[_T]:
         """Iterate over an asynchronous generator that uses `aio`."""
-        return self._opened()[0].iterate(source)
+        return self._open_loop()[0].iterate(source)
 
     def evaluate(
         self,

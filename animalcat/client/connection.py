@@ -147,7 +147,7 @@ class PrivateLoop:
     def __init__(self) -> None:
         """Make the loop, which `close` closes."""
         self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(_told)
+        self._loop.set_exception_handler(_log_failure)
         self._thread: futures.ThreadPoolExecutor | None = None
 
     @property
@@ -234,7 +234,7 @@ def _nothing() -> None:
     pass
 
 
-def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Say what went wrong in a loop, but that the last events of another one came too late.
 
     All loops of a process share the queue of gRPC's events, and each hands out what it finds. What

@@ -131,7 +131,9 @@ async def evaluate_session(
             is void.
     """
     seats = max(1, session.spec.slots or 1) if _makes_agents(agent) else 1
-    first = [_made(agent) for _ in range(seats)]  # before anything is begun that could be lost
+    first = [
+        _make_agent(agent) for _ in range(seats)
+    ]  # before anything is begun that could be lost
     played: list[PlayedEpisode] = []
 
     def tell(episode: PlayedEpisode) -> None:
@@ -205,17 +207,17 @@ async def _answer_stream(
         in_thread: The agent thinks in a thread, so that the event loop goes on meanwhile.
     """
 
-    async def asked(call: Callable[[Any], Any], argument: Any) -> Any:
+    async def call_agent(call: Callable[[Any], Any], argument: Any) -> Any:
         if in_thread and not iscoroutinefunction(call):
             answer = await asyncio.to_thread(_call_agent, call, argument)
         else:
             answer = _call_agent(call, argument)
         return await answer if isawaitable(answer) else answer
 
-    async def answered(slot: int, seen: Observation) -> ReadAnswer:
+    async def read_slot(slot: int, seen: Observation) -> ReadAnswer:
         with code.running():
             try:
-                return read_answer(await asked(agents[slot].act, seen))
+                return read_answer(await call_agent(agents[slot].act, seen))
             except ActionError as error:
                 raise AnimalcatError(str(error), NO_ACTION) from error
 
@@ -230,20 +232,20 @@ async def _answer_stream(
                 ask = frame.ask
                 returns[ask.slot] += ask.reward
                 seen = stream.observation(ask.observation)
-                actions, notes = await answered(ask.slot, seen)
+                actions, notes = await read_slot(ask.slot, seen)
                 await stream.act(ask.slot, ask.step, actions, notes)
             case "episode_start":
                 start = frame.episode_start
                 returns[start.slot] = 0.0
                 with watch or nullcontext(), code.running():
-                    await asked(agents[start.slot].reset, stream.episode_info(start))
+                    await call_agent(agents[start.slot].reset, stream.episode_info(start))
                 if watch is not None:
                     whole = watch.fingerprint()
                     watch.settled = watch.settled or whole
                     stream.identify(whole)
                     watch = None
                 seen = stream.observation(start.observation)
-                actions, notes = await answered(start.slot, seen)
+                actions, notes = await read_slot(start.slot, seen)
                 await stream.act(start.slot, 0, actions, notes)
             case "episode_end":
                 end = frame.episode_end
@@ -267,7 +269,7 @@ def _makes_agents(agent: AnyAgent) -> bool:
     return isinstance(agent, type) or not hasattr(agent, "act")
 
 
-def _made(agent: AnyAgent) -> Agent | AsyncAgent:
+def _make_agent(agent: AnyAgent) -> Agent | AsyncAgent:
     """The agent itself, or one that was made."""
     if _makes_agents(agent):
         return cast("Callable[[], Agent | AsyncAgent]", agent)()
@@ -280,7 +282,7 @@ def _one_a_slot(agent: AnyAgent, first: Agent | AsyncAgent, slots: int) -> list[
             f"the session plays {slots} episodes at once, and an agent remembers one: "
             "pass what makes an agent, such as its class"
         )
-    return [first, *(_made(agent) for _ in range(slots - 1))]
+    return [first, *(_make_agent(agent) for _ in range(slots - 1))]
 
 
 def _call_agent(call: Callable[[Any], Any], argument: Any) -> Any:

@@ -132,7 +132,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
                 f"episode {info.episode} is not over: step until terminated or truncated; "
                 "a service's episodes are played to their end"
             )
-        return self._seen(observation), {
+        return self._to_observation(observation), {
             "number": info.episode,
             "agent_seed": info.seed,
             "time_budget_steps": info.time_budget_steps,
@@ -166,7 +166,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
             info["fault"], info["cause"] = answer.fault, answer.cause
         truncated = answer.truncated or answer.fault
         terminated = answer.ended and not truncated
-        return self._seen(answer.observation), answer.reward, terminated, truncated, info
+        return self._to_observation(answer.observation), answer.reward, terminated, truncated, info
 
     def note(
         self,
@@ -201,5 +201,5 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
         """Leave the session; an open episode is voided. Calling it twice is fine."""
         self._episodes.close()
 
-    def _seen(self, observation: Observation) -> GymObservation:
+    def _to_observation(self, observation: Observation) -> GymObservation:
         return to_gym(observation, self._sensors)

@@ -97,7 +97,7 @@ class SessionSource:
         except SessionOver as over:
             raise SourceOver(str(over)) from None
         except AnimalcatError as error:
-            raise _failed(error) from error
+            raise _failure(error) from error
 
     def _give_up(self) -> None:
         """Stand still until the episode is over."""
@@ -122,7 +122,7 @@ class SessionSource:
         try:
             return self._episodes.act(actions)
         except AnimalcatError as error:
-            raise _failed(error) from error
+            raise _failure(error) from error
 
 
 def source_maker(variables: Mapping[str, str] = os.environ) -> MakeSource | None:
@@ -157,7 +157,7 @@ def source_maker(variables: Mapping[str, str] = os.environ) -> MakeSource | None
         except AnimalcatError as error:
             if error.code == "SESSION_OVER":
                 raise SourceOver(str(error)) from None
-            raise _failed(error) from error
+            raise _failure(error) from error
         try:
             logger.info("playing %s of %s", episodes.welcome.session, server)
             return SessionSource(episodes)
@@ -168,6 +168,6 @@ def source_maker(variables: Mapping[str, str] = os.environ) -> MakeSource | None
     return make
 
 
-def _failed(error: AnimalcatError) -> SourceFailedError:
+def _failure(error: AnimalcatError) -> SourceFailedError:
     unreachable = error.code in ("UNAVAILABLE", "SHUTTING_DOWN")
     return SourceFailedError(str(error), unreachable=unreachable)

@@ -187,7 +187,7 @@ class EvaluationStream:
                 self._offer = frame.episode_start.direct if wanted else None
                 self._answers.pop(frame.episode_start.slot, None)
             answer = self._answers.get(_slot(frame))
-            if answer is None or _asked(frame) != answer.step:
+            if answer is None or _step_asked_for(frame) != answer.step:
                 return frame
             if answer.road is not road:  # the answer was lost on a broken connection
                 await self._send(_slot(frame), answer.step, answer.frames)
@@ -404,7 +404,7 @@ def _slot(frame: gateway_pb2.EvaluateResponse) -> int:
     return frame.episode_start.slot if frame.HasField("episode_start") else frame.ask.slot
 
 
-def _asked(frame: gateway_pb2.EvaluateResponse) -> int | None:
+def _step_asked_for(frame: gateway_pb2.EvaluateResponse) -> int | None:
     """The step whose action a frame asks for; None if it asks for none."""
     if frame.HasField("episode_start"):
         return frame.episode_start.step

@@ -105,7 +105,7 @@ def only(distributions: Iterable[str]) -> Generator[None]:
         if same_name(name) not in there:
             raise PluginError(
                 f"no plugin comes with a package {name!r} that is installed here; "
-                f"{_listed('packages with plugins', there)}. `animalcat doctor` shows them"
+                f"{_join_names('packages with plugins', there)}. `animalcat doctor` shows them"
             )
     limit = frozenset(map(same_name, wanted))
     _process.limits.append(limit)
@@ -188,7 +188,7 @@ def load(kind: Kind, name: str) -> Any:
     """
     entry = _entry(kind, name)
     if entry is None:
-        raise PluginError(f"there is no {kind} {name!r}; {_listed('plugins', names(kind))}")
+        raise PluginError(f"there is no {kind} {name!r}; {_join_names('plugins', names(kind))}")
     plugin = _describe(kind, entry)
     check_allowed(plugin)
     known = _process.loaded.get((kind, name))
@@ -377,5 +377,5 @@ def _is_compiled(parts: tuple[str, ...]) -> bool:
     return "__pycache__" in parts or parts[-1].endswith((".pyc", ".pyo"))
 
 
-def _listed(what: str, found: Iterable[str]) -> str:
+def _join_names(what: str, found: Iterable[str]) -> str:
     return f"{what}: {', '.join(sorted(found)) or 'none'}"

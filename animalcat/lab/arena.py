@@ -157,7 +157,7 @@ class Arena:
         from animalcat.arena_configs.features.registry import FEATURES
         from animalcat.envs.measure import measure_episode
 
-        values = measure_episode(self._placed(seed), seed).features.values
+        values = measure_episode(self._place_all(seed), seed).features.values
         units = {name: FEATURES[name].unit for name in values}
         heads = {name: f"{name} [{unit}]" if unit else name for name, unit in units.items()}
         return pd.Series({heads[name]: value for name, value in values.items()}, name="demand")
@@ -176,10 +176,10 @@ class Arena:
         from animalcat.plots.style import canvas
 
         drawn = canvas(ax, "map", (8.0, 8.4))
-        draw_arena(drawn.axes[0], self._placed(seed)[0])
+        draw_arena(drawn.axes[0], self._place_all(seed)[0])
         return drawn.figure
 
-    def _placed(self, seed: int = 0) -> list[Placement]:
+    def _place_all(self, seed: int = 0) -> list[Placement]:
         rng = np.random.default_rng(seed)
         return [place(arena, rng) for arena in episode_arenas(merged(self.config))]
 
@@ -190,11 +190,11 @@ class Arena:
         return hash(self.to_yaml())
 
     def __repr__(self) -> str:
-        words = "; then ".join(described(placed, "Arena") for placed in self._placed())
+        words = "; then ".join(described(placed, "Arena") for placed in self._place_all())
         return f"<{words}>"
 
     def _repr_html_(self) -> str:
-        drawn = draw_small(self._placed(), "Arena")
+        drawn = draw_small(self._place_all(), "Arena")
         wide = 16 * len(self.config.arenas)
         return figure_html(drawn.replace("<svg ", f'<svg style="max-width:{wide}rem" ', 1))
 

@@ -166,17 +166,17 @@ def find(lab: Client, source: Arenas, name: str | None, **options: Any) -> LabBa
     path = meant.path or Path(text)
     own = battery_id(path)
     called = name or meant.name or (f"{own}-files" if own in lab.shipped_batteries() else own)
-    return _stored(lab, path, called, stored, options)
+    return _store_battery(lab, path, called, stored, options)
 
 
 def _of_arenas(
     lab: Client, arenas: Mapping[str, str], name: str | None, options: Mapping[str, Any]
 ) -> LabBattery:
     stored = {known.id: known for known in lab.list_batteries()}
-    return _stored(lab, arenas, name or "arenas", stored, options)
+    return _store_battery(lab, arenas, name or "arenas", stored, options)
 
 
-def _stored(
+def _store_battery(
     lab: Client,
     source: Path | Mapping[str, str],
     name: str,

@@ -244,10 +244,10 @@ class Episodes(Sequence[LabEpisode]):
         return pd.DataFrame([_row(each) for each in self], columns=columns).set_index("episode")
 
     def __repr__(self) -> str:
-        return table_text(("episode", *_COLUMNS), [tuple(_shown(each).values()) for each in self])
+        return table_text(("episode", *_COLUMNS), [tuple(_row_of(each).values()) for each in self])
 
     def _repr_html_(self) -> str:
-        rows = [tuple(_shown(each).values()) for each in self]
+        rows = [tuple(_row_of(each).values()) for each in self]
         return table_html(("episode", *_COLUMNS), rows, "Episodes")
 
 
@@ -268,7 +268,7 @@ def _row(episode: Episode) -> Mapping[str, Any]:
     }
 
 
-def _shown(episode: Episode) -> dict[str, Any]:
+def _row_of(episode: Episode) -> dict[str, Any]:
     row = dict(_row(episode))
     del row["attempt"]
     return row

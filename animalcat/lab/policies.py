@@ -150,7 +150,7 @@ def read_policy(
 def _agent_of(source: PolicySource, name: str | None, slots: int) -> GivenAgent | None:
     """The agent that is meant; None where it is a policy."""
     if isinstance(source, str | os.PathLike):
-        return _loaded(os.fspath(source), name)
+        return _load_agent(os.fspath(source), name)
     made: Any = source
     known = isinstance(source, type | GivenAgent) or callable(getattr(source, "act", None))
     if known or (callable(made) and not hasattr(made, "predict") and _makes_agents(made)):
@@ -168,7 +168,7 @@ def _at(agent: GivenAgent, step: int | None) -> GivenAgent:
     return agent._replace(name=f"{agent.name}-{step}", fingerprint=known)
 
 
-def _loaded(reference: str, name: str | None) -> GivenAgent:
+def _load_agent(reference: str, name: str | None) -> GivenAgent:
     """The agent of a reference, loaded into this process."""
     from animalcat.envs.agents.load import AgentLoadError, load_agent
 

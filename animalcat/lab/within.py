@@ -159,7 +159,7 @@ class Within(Lab):
     def __enter__(self) -> Self:
         self._held = True
         try:
-            self._opened()
+            self._open_loop()
         except BaseException:
             self._held = False
             raise
@@ -200,7 +200,7 @@ class Within(Lab):
         if not self._held:
             self.close()
 
-    def _opened(self) -> tuple[PrivateLoop, AsyncClient]:
+    def _open_loop(self) -> tuple[PrivateLoop, AsyncClient]:
         if self._open is not None:
             return self._open
         from animalcat.extending.installing import needing
@@ -213,8 +213,10 @@ class Within(Lab):
             client = kept.loop.run(_client(kept, self._home, self._builds, self._plugins))
         except DirectoryInUseError as error:
             if self._held:
-                raise AnimalcatError(_taken(self._home, error.holder.pid), "IN_USE") from None
-            return super()._opened()
+                raise AnimalcatError(
+                    _words_in_use(self._home, error.holder.pid), "IN_USE"
+                ) from None
+            return super()._open_loop()
         self._open, self._kept = (kept.loop, client), kept
         return self._open
 
@@ -295,7 +297,7 @@ def _settings(home: Path, builds: tuple[Path, ...] = (), plugins: tuple[str, ...
     return settings
 
 
-def _taken(home: Path, pid: int) -> str:
+def _words_in_use(home: Path, pid: int) -> str:
     if pid == os.getpid():
         return f"{home} is in use by this process, which measures there; give another folder"
     by = f"the process {pid}" if pid else "another process"

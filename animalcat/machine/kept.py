@@ -112,17 +112,17 @@ class KeptTexts:
 
     def _prune(self, connection: sqlite3.Connection) -> None:
         """Let those go that were not used for longest, until enough room is free in the file."""
-        before = _used(connection)
-        while _used(connection) > self._limit:
+        before = _bytes_used(connection)
+        while _bytes_used(connection) > self._limit:
             (count,) = connection.execute("SELECT count(*) FROM kept").fetchone()
-            share = max(1.0 - _LEAST * self._limit / _used(connection), 0.01)
+            share = max(1.0 - _LEAST * self._limit / _bytes_used(connection), 0.01)
             connection.execute(
                 "DELETE FROM kept WHERE key IN (SELECT key FROM kept ORDER BY used, key LIMIT ?)",
                 [max(1, int(share * count))],
             )
             if count <= 1:
                 break
-        if _used(connection) < before:
+        if _bytes_used(connection) < before:
             connection.executescript("PRAGMA incremental_vacuum")  # `execute` takes one step only
 
     def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -153,7 +153,7 @@ class KeptTexts:
             self._open = None
 
 
-def _used(connection: sqlite3.Connection) -> int:
+def _bytes_used(connection: sqlite3.Connection) -> int:
     """Bytes of the file that hold something: what was freed is used again."""
     size, pages, free = (
         connection.execute(f"PRAGMA {name}").fetchone()[0]

@@ -68,7 +68,7 @@ def draw_small(placements: Sequence[Placement], name: str) -> str:
 
 def draw_things(shapes: Iterable[Shape]) -> str:
     """Draw shapes as parts of such a map, without floor and agent."""
-    return "".join(map(_drawn, shapes))
+    return "".join(map(_draw_shape, shapes))
 
 
 def described(placement: Placement, name: str) -> str:
@@ -83,7 +83,7 @@ def described(placement: Placement, name: str) -> str:
 def _shapes(placement: Placement) -> Iterator[str]:
     things = sorted(placement.objects, key=lambda t: t.size.x * t.size.z)[-MOST:]
     for shape in of_things(things):
-        yield _drawn(shape)
+        yield _draw_shape(shape)
     for thing in things:
         if thing.kind.goal:  # also where something stands on it
             at = thing.position
@@ -94,7 +94,7 @@ def _shapes(placement: Placement) -> Iterator[str]:
             )
 
 
-def _drawn(shape: Shape) -> str:
+def _draw_shape(shape: Shape) -> str:
     look = f"fill='{hex_of(shape.colour)}' stroke='#222' stroke-width='.15'"
     if shape.opacity < 1.0:
         look += f" fill-opacity='{shape.opacity:.2g}'"

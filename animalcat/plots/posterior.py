@@ -127,7 +127,7 @@ def densities(
         ValueError: There is no such node.
     """
     fitted = fitted_of(what, "densities")
-    chosen = _chosen(fitted, nodes, "densities")
+    chosen = _choose_nodes(fitted, nodes, "densities")
     drawn = panels(ax, "densities", len(chosen), 2, 3.4, 2.2)
     generator = rng(0, "plots", 0)
     for panel, (k, reading) in zip(drawn.axes, chosen.items(), strict=True):
@@ -232,7 +232,7 @@ def trajectory(
         ValueError: There are no outcomes, or there is no such node.
     """
     fitted = fitted_of(what, "trajectory")
-    chosen = _chosen(fitted, nodes, "trajectory")
+    chosen = _choose_nodes(fitted, nodes, "trajectory")
     course = course or course_of(fitted)
     steps = course.after
     drawn = panels(ax, "trajectory", len(chosen), 2, 3.4, 2.2)
@@ -264,7 +264,7 @@ def trajectory(
     return drawn.figure
 
 
-def _chosen(fitted: FitResult, nodes: Sequence[str], call: str) -> dict[int, NodeReading]:
+def _choose_nodes(fitted: FitResult, nodes: Sequence[str], call: str) -> dict[int, NodeReading]:
     """How the nodes that are asked for are read, by their columns."""
     insist_list(nodes, "nodes", call)
     features = None if fitted.data is None else fitted.data.features

@@ -72,9 +72,9 @@ def characteristic(
             or there is no such demand.
     """
     fitted = fitted_of(what, "characteristic")
-    data, outcomes = _played(fitted)
+    data, outcomes = _data_and_outcomes(fitted)
     layout = fitted.layout
-    scores = _scored(layout)
+    scores = _is_score(layout)
     chosen = _columns(layout, demands, "characteristic")
     drawn = panels(ax, "characteristic", len(chosen), 2, 3.4, 2.3)
     evaluator = Evaluator(layout)
@@ -126,7 +126,7 @@ def main_demands(fitted: FitResult) -> list[str]:
         ValueError: The fit has no outcomes, or the layout's first outcome is no success and no
             score.
     """
-    data, _ = _played(fitted)
+    data, _ = _data_and_outcomes(fitted)
     layout = fitted.layout
     evaluator, draws = Evaluator(layout), _thin_draws(fitted, 100)
     rows = data.features[:: max(1, len(data.features) // 100)]
@@ -279,12 +279,12 @@ def _thin_draws(fitted: FitResult, most: int = _DRAWS) -> Floats:
     return fitted.flat_draws[:: max(1, len(fitted.flat_draws) // most)]
 
 
-def _scored(layout: Layout) -> bool:
+def _is_score(layout: Layout) -> bool:
     """Whether the first outcome is a score from 0 to 1, and not a success."""
     return isinstance(layout.outcomes[0].likelihood, Beta)
 
 
-def _played(fitted: FitResult) -> tuple[FitData, Floats]:
+def _data_and_outcomes(fitted: FitResult) -> tuple[FitData, Floats]:
     """The data of a fit, and the first outcome of each episode."""
     if not isinstance(fitted.layout.outcomes[0].likelihood, Bernoulli | Beta):
         raise ValueError(

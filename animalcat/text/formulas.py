@@ -259,13 +259,13 @@ class _Reader:
                     else:
                         # Read once, though it may stand in two comparisons.
                         right = inner(other)
-                        found.append(self._compared(side, operator, right, other))
+                        found.append(self._compare(side, operator, right, other))
                         side = right
                 return found[0] if len(found) == 1 else Call("all", tuple(found))
             case _:
                 raise self._misplaced_error(node)
 
-    def _compared(
+    def _compare(
         self, left: Expression, operator: ast.cmpop, right: Expression, other: ast.expr
     ) -> Expression:
         match operator:

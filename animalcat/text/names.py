@@ -56,15 +56,15 @@ def check_label(text: str, what: str) -> str:
     """
     if not 1 <= len(text) <= MAX_LABEL:
         raise BadNameError(
-            f"{what} {_shown(text)} has {len(text)} characters; give 1 to {MAX_LABEL}"
+            f"{what} {_short(text)} has {len(text)} characters; give 1 to {MAX_LABEL}"
         )
     if not text.isprintable():
         raise BadNameError(
-            f"{what} {_shown(text)} has characters that do not print; leave them out"
+            f"{what} {_short(text)} has characters that do not print; leave them out"
         )
     if text[0] in "=+-@":
         raise BadNameError(
-            f"{what} {_shown(text)} begins with {text[0]}, which spreadsheets take for a formula; "
+            f"{what} {_short(text)} begins with {text[0]}, which spreadsheets take for a formula; "
             "begin it otherwise"
         )
     return text
@@ -82,7 +82,7 @@ def check_component(text: str, what: str = "id") -> str:
     """
     if not _COMPONENT.fullmatch(text) or text in (".", ".."):
         raise BadNameError(
-            f"{what} {_shown(text)} is not 1 to {MAX_COMPONENT} of letters, digits, '.', '_', '-'"
+            f"{what} {_short(text)} is not 1 to {MAX_COMPONENT} of letters, digits, '.', '_', '-'"
         )
     return text
 
@@ -181,7 +181,7 @@ def parse_episode(name: str) -> EpisodeName:
     session, episode = _split(name, "sessions/{session}/episodes/{episode}")
     match = _EPISODE.fullmatch(episode)
     if match is None:
-        raise BadNameError(f"episode {_shown(episode)} in {_shown(name)} is not NUMBER[-ATTEMPT]")
+        raise BadNameError(f"episode {_short(episode)} in {_short(name)} is not NUMBER[-ATTEMPT]")
     number, attempt = match.groups()
     return EpisodeName(session, int(number), None if attempt is None else int(attempt))
 
@@ -192,7 +192,7 @@ def _split(name: str, pattern: str) -> list[str]:
     if len(parts) != len(wanted) or any(
         w != p for w, p in zip(wanted, parts, strict=True) if not w.startswith("{")
     ):
-        raise BadNameError(f"name {_shown(name)} is not of the form {pattern}")
+        raise BadNameError(f"name {_short(name)} is not of the form {pattern}")
     return [
         check_component(p, w.strip("{}"))
         for w, p in zip(wanted, parts, strict=True)
@@ -200,5 +200,5 @@ def _split(name: str, pattern: str) -> list[str]:
     ]
 
 
-def _shown(text: str) -> str:
+def _short(text: str) -> str:
     return repr(text if len(text) <= 120 else text[:117] + "...")

@@ -46,7 +46,7 @@ def table_html(
 
     def row(cells: Sequence[object], tag: str) -> str:
         return "".join(
-            f"<{tag}{' class=n' * end}>{escape(_said(cell))}</{tag}>"
+            f"<{tag}{' class=n' * end}>{escape(_words_of_cell(cell))}</{tag}>"
             for cell, end in zip(cells, right, strict=True)
         )
 
@@ -64,7 +64,7 @@ def table_html(
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
     """The same table as plain text, for `repr` and terminals."""
     right = _numeric(columns, rows)
-    cells = [[*map(_said, row)] for row in (columns, *rows[:MOST])]
+    cells = [[*map(_words_of_cell, row)] for row in (columns, *rows[:MOST])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(
@@ -100,7 +100,7 @@ def _scope_of(tag: str, content: str, style: str) -> str:
     return f"<{tag} class={name}><style>{style.format(f'{tag}.{name}')}</style>{content}</{tag}>"
 
 
-def _said(cell: object) -> str:
+def _words_of_cell(cell: object) -> str:
     return "" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 

@@ -349,7 +349,7 @@ class Option:
             ValueError: It does not take it; the message says what to give.
         """
         if not _fits(value, self.kind):
-            wanted = _wanted(self.kind)
+            wanted = _words_for_kind(self.kind)
             if is_dataclass(value) and not isinstance(value, type):
                 own = [f.name for f in fields(value) if f.name in SessionOptions.__annotations__]
                 parts = ", ".join(f"{name}={getattr(value, name)!r}" for name in own)
@@ -475,7 +475,7 @@ def _fits(value: Any, kind: Any) -> bool:
     return listed and all(isinstance(one, str) for one in cast("Sequence[Any]", value))
 
 
-def _wanted(kind: Any) -> str:
+def _words_for_kind(kind: Any) -> str:
     words = {bool: "True or False", str: "a text", int: "a whole number", float: "a number"}
     if get_origin(kind) is Literal:
         return f"one of: {', '.join(get_args(kind))}"

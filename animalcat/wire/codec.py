@@ -331,8 +331,8 @@ def decode(kind: type[V], message: Any, *, strict: bool = False) -> V:
     for inner, inner_kind in plan.inner.items():
         own = {name: found.pop(name) for name in [*found] if name.startswith(f"{inner}.")}
         short = {name.removeprefix(f"{inner}."): part for name, part in own.items()}
-        found[inner] = _made(inner_kind, short, strict)
-    return cast("V", _made(kind, found, strict))
+        found[inner] = _make_value(inner_kind, short, strict)
+    return cast("V", _make_value(kind, found, strict))
 
 
 def put(kind: type, message: Any, places: Mapping[str, Any]) -> None:
@@ -657,7 +657,7 @@ def _stem(enum: Any) -> str:
     return enum.values_by_number[0].name.removesuffix("UNSPECIFIED")
 
 
-def _made(kind: type, found: Mapping[str, Any], strict: bool) -> Any:
+def _make_value(kind: type, found: Mapping[str, Any], strict: bool) -> Any:
     """Make a value, which need not take what it is made of unless it was asked for."""
     try:
         return kind(**found)

@@ -24,7 +24,7 @@ def refusal(client: int, client_version: str) -> str:
         client: Number of the client's protocol; 0 where it says none.
         client_version: Version of the client, for people; may be empty.
     """
-    who = f"the agent's client ({_shown(client_version)}) speaks protocol {client}"
+    who = f"the agent's client ({_version_words(client_version)}) speaks protocol {client}"
     if client < OLDEST:
         return (
             f"{who}, which is too old: this server, animalcat {version()}, speaks {_range()}. "
@@ -48,7 +48,7 @@ def server_refusal(server: int, server_version: str) -> str:
     if server == PROTOCOL:
         return ""
     return (
-        f"the server ({_shown(server_version)}) speaks protocol {server}, and this client, "
+        f"the server ({_version_words(server_version)}) speaks protocol {server}, and this client, "
         f"animalcat {version()}, speaks {PROTOCOL}; update the older of the two"
     )
 
@@ -57,5 +57,5 @@ def _range() -> str:
     return str(PROTOCOL) if OLDEST == PROTOCOL else f"{OLDEST} to {PROTOCOL}"
 
 
-def _shown(text: str) -> str:
+def _version_words(text: str) -> str:
     return f"animalcat {text[:40]}" if text else "of unknown version"

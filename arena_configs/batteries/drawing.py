@@ -72,7 +72,7 @@ def draw(
     for entry, count in zip(recipe.entries, counts, strict=True):
         try:
             for stratum in _strata(entry, count):
-                for instance in _drawn(stratum, seed, measure, seen):
+                for instance in _draw_named(stratum, seed, measure, seen):
                     drawn.append(instance)
                     tick(len(drawn))
         except ArenaError as error:
@@ -117,7 +117,7 @@ def _strata(entry: Entry, counts: Counts) -> Iterator[_Stratum]:
         )
 
 
-def _drawn(
+def _draw_named(
     stratum: _Stratum, seed: int, measure: Measure, seen: set[str]
 ) -> Iterator[RecipeInstance]:
     entry = stratum.entry
@@ -125,7 +125,7 @@ def _drawn(
     named = (entry.name, stratum.family.paradigms[0].name)
     rng = np.random.default_rng([seed, *(crc32(text.encode()) for text in named)])
     if entry.demands:
-        instances = _searched(stratum, rng, measure, seen)
+        instances = _search_demands(stratum, rng, measure, seen)
     elif entry.control:
         instances = _alone(stratum, rng, seen)
     else:
@@ -205,7 +205,7 @@ def _alone(stratum: _Stratum, rng: np.random.Generator, seen: set[str]) -> list[
     return controls
 
 
-def _searched(
+def _search_demands(
     stratum: _Stratum, rng: np.random.Generator, measure: Measure, seen: set[str]
 ) -> list[FamilyInstance]:
     """Instances that have the demands of an entry."""

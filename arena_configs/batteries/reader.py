@@ -166,9 +166,9 @@ class _RecipeReader:
         if "paradigms" in own:
             family = self._family_of_paradigms(family, own["paradigms"])
         if "with" in own:
-            family = self._given(family, own["with"])
+            family = self._with_ranges(family, own["with"])
         if "variants" in own:
-            family = self._varied(family, own["variants"])
+            family = self._with_variants(family, own["variants"])
         controls: Mapping[str, int | None] = {}
         control = ""
         count = self._whole(own["count"], 1, MOST)
@@ -264,7 +264,7 @@ class _RecipeReader:
             raise key.place.error("there is no paradigm", "bad-recipe")
         return only(family, asked)
 
-    def _given(self, family: Family, key: Key) -> Family:
+    def _with_ranges(self, family: Family, key: Key) -> Family:
         """The family with other ranges for some of its parameters."""
         reader = PartReader(self._file, words=set(family.words))
         ranges: dict[str, Range] = {}
@@ -311,7 +311,7 @@ class _RecipeReader:
             )
             raise key.place.error(message, "bad-recipe")
 
-    def _varied(self, family: Family, key: Key) -> Family:
+    def _with_variants(self, family: Family, key: Key) -> Family:
         own = self._parts.mapping(key.node, key.place.path, ("mirror", "turns", "each"))
         given = family.variants
         mirror, turns = (

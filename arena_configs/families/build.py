@@ -225,9 +225,9 @@ class _ArenaBuilder:
         fields = entry.fields
         if self.control and entry.id in self.control.items:
             fields = {**fields, **self.control.items[entry.id]}
-        return self._made(fields, entry.place, scope, frame)
+        return self._make_item(fields, entry.place, scope, frame)
 
-    def _made(
+    def _make_item(
         self, fields: Mapping[str, Template], place: Place, scope: Scope, frame: _Frame
     ) -> Item:
         values = {name: self._plain(template, scope, frame) for name, template in fields.items()}
@@ -240,7 +240,7 @@ class _ArenaBuilder:
         ]
         values["positions"] = spots
         if "rewardSpawnPos" in values:
-            values["rewardSpawnPos"] = _spawned(values["rewardSpawnPos"], frame, place)
+            values["rewardSpawnPos"] = _spawn_place(values["rewardSpawnPos"], frame, place)
         # Without a rotation, most objects would be turned at random.
         lists = [cast("list[Any]", value) for value in values.values() if isinstance(value, list)]
         copies = max(1, *map(len, lists))
@@ -273,7 +273,7 @@ class _ArenaBuilder:
                 return self._paint(template, scope)
             case RecordTemplate(fields, place, "") if "name" in fields:
                 # An item that an operation spawns.
-                return self._made(fields, place, scope, frame)
+                return self._make_item(fields, place, scope, frame)
             case RecordTemplate(fields, _, operation):
                 values = {name: self._plain(part, scope, frame) for name, part in fields.items()}
                 return {"kind": operation, **values} if operation else values
@@ -336,7 +336,7 @@ def _move_parameters(
     return moved
 
 
-def _spawned(spot: dict[str, float], frame: _Frame, place: Place) -> dict[str, float]:
+def _spawn_place(spot: dict[str, float], frame: _Frame, place: Place) -> dict[str, float]:
     """Where a button's food is: anywhere if all is 0; outside of groups negative is random."""
     return (
         spot if frame == _FLOOR or not any(spot.values()) else _move_parameters(spot, frame, place)

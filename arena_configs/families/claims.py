@@ -82,7 +82,7 @@ def differences(
         if claim.absent == (value is None) and (value is None or low <= value <= high):
             continue
         why = measured.missing.get(claim.demand, "")
-        broken.append(BrokenClaim(claim.demand, _told(claim, scope), value, why, claim))
+        broken.append(BrokenClaim(claim.demand, _words_of_claim(claim, scope), value, why, claim))
     return broken
 
 
@@ -119,7 +119,7 @@ def _line(name: str, broken: BrokenClaim) -> str:
     return f"{name}: {broken.demand} is claimed to be {broken.claimed}{unit} ({where}), but {got}"
 
 
-def _told(claim: Claim, scope: Mapping[str, float | str]) -> str:
+def _words_of_claim(claim: Claim, scope: Mapping[str, float | str]) -> str:
     if claim.absent:
         return "without a value"
     low, high = bounds(claim, scope)
@@ -201,9 +201,9 @@ def _reasons_of_no_pair(
             word = "takes" if differs else "keeps"
             yield (
                 f"{name}: control {control.name} {word} {demand}, but it {what} without it: "
-                f"{_shown(first)} and {_shown(second)}"
+                f"{_format_value(first)} and {_format_value(second)}"
             )
 
 
-def _shown(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"

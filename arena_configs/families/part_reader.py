@@ -185,14 +185,14 @@ class PartReader:
             if len(ends) != 2:
                 self.wrong(keys["between"].node, f"{path}.between", "expected 2 numbers")
             least, most = (self.formula(end, f"{path}.between[{k}]") for k, end in enumerate(ends))
-            self._ordered(least, most)
+            self._check_order(least, most)
             return TruncatedNormal(low, high, least, most)
-        self._ordered(low, high)
+        self._check_order(low, high)
         if kind == "log_uniform" and isinstance(low.expression, float) and low.expression <= 0:
             raise low.place.error(f"{low.text} is not above 0, so it has no logarithm")
         return Interval(low, high, cast("Any", kind))
 
-    def _ordered(self, low: Formula, high: Formula) -> None:
+    def _check_order(self, low: Formula, high: Formula) -> None:
         ends = low.expression, high.expression
         if isinstance(ends[0], float) and isinstance(ends[1], float) and ends[0] > ends[1]:
             raise low.place.error(f"the low end {low.text} is above the high end {high.text}")

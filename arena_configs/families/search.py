@@ -239,7 +239,7 @@ class _Search:
                 best, width = one, min(0.3, width * 1.2)
             elif not fresh:
                 width = max(0.01, width * 0.8)
-            if best.exact or (done >= starts + _STARTS and self._stuck(measured)):
+            if best.exact or (done >= starts + _STARTS and self._is_stuck(measured)):
                 break
         if best is None:
             raise ArenaError(
@@ -249,7 +249,7 @@ class _Search:
         made = {name: values.get(name) for name in self.asked}
         return SearchResult(best.instance, self.asked, made, best.features)
 
-    def _stuck(self, measured: Sequence[_MeasuredCandidate]) -> bool:
+    def _is_stuck(self, measured: Sequence[_MeasuredCandidate]) -> bool:
         """Whether the last measurements brought nothing."""
         before = min(one.loss for one in measured[:-_STARTS])
         return min(one.loss for one in measured) > 0.99 * before

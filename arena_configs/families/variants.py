@@ -54,7 +54,7 @@ def turned(arena: Arena, quarters: int) -> Arena:
     """
     items = arena.items
     for _ in range(quarters % 4):
-        items = tuple(map(_turned, items))
+        items = tuple(map(_turn_item, items))
     return arena.model_copy(update={"items": items})
 
 
@@ -137,12 +137,12 @@ def _mirror_item(item: Item) -> Item:
     return _move_item(item, move, _mirror_item, changes)
 
 
-def _turned(item: Item) -> Item:
+def _turn_item(item: Item) -> Item:
     def move(at: Vector3) -> Vector3:
         return at.model_copy(update={"x": at.z, "z": _opposite(at.x)})
 
     changes = {"rotations": _yaws(item, lambda angle: angle + 90.0)}
-    return _move_item(item, move, _turned, changes)
+    return _move_item(item, move, _turn_item, changes)
 
 
 def _move_item(

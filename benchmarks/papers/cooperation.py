@@ -112,10 +112,10 @@ def rows(quick: bool, tell: Tell) -> Rows:
         instances, scores = people.table.of(agent)
         features = instances.features(layout)
         fits.append(fit(FitRequest(layout, features, scores, 0, draws=_DRAWS, tune=_DRAWS)))
-    return recovered(layout, fits, people.truth)
+    return recovery_rows(layout, fits, people.truth)
 
 
-def recovered(layout: Layout, fits: Sequence[FitResult], truth: Floats) -> Rows:
+def recovery_rows(layout: Layout, fits: Sequence[FitResult], truth: Floats) -> Rows:
     """Errors, coverage and widths of intervals, by node."""
     table = posterior_table({str(i): fitted for i, fitted in enumerate(fits)})
     submissions = printed("tesic2025")["table_2"]["submissions"].values()

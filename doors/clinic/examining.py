@@ -250,7 +250,7 @@ class _Examination:
         self, given: Responses, layout: Layout | None, length: int | None, seed: int, tick: Tick
     ) -> None:
         self.notes = list(given.notes)
-        self.given = self._checked(given)
+        self.given = self._check_responses(given)
         self.layout, self.seed, self.tick = layout, seed, tick
         self.y, self.items = self.given.outcomes, self.given.items
         self.length = max(2, round(len(self.items) / 3)) if length is None else length
@@ -266,7 +266,7 @@ class _Examination:
         if number:
             self.notes.append(counted(words, number, **gaps))
 
-    def _checked(self, given: Responses) -> Responses:
+    def _check_responses(self, given: Responses) -> Responses:
         """Leave out agents and items without outcomes, and refuse what cannot be examined."""
         there = np.isfinite(given.outcomes)
         for row, column in np.argwhere(there & (abs(given.outcomes - 0.5) > 0.5))[:1].tolist():

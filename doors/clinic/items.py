@@ -123,7 +123,7 @@ class Abilities:
     def simulated(self, generator: np.random.Generator) -> Floats:
         """Outcomes in which nothing is left but ability, where there are outcomes."""
         drawn = self.share().cumsum(axis=1) > generator.random((len(self.outcomes), 1))
-        made = _drawn(np.exp(self.passes)[:, drawn.argmax(axis=1)].T, generator)
+        made = _draw_outcomes(np.exp(self.passes)[:, drawn.argmax(axis=1)].T, generator)
         return np.where(np.isfinite(self.outcomes), made, np.nan)
 
 
@@ -237,13 +237,13 @@ def agents_wanted(known: Abilities, found: Discriminations, which: Flags, seed: 
     model, played = known.model, np.isfinite(known.outcomes)
     generator = rng(seed, "clinic: more agents", 0)
     ability = generator.standard_normal(_SIMULATED)
-    drawn = _drawn(expit(ability[:, np.newaxis] * model.slope + model.ease), generator)
+    drawn = _draw_outcomes(expit(ability[:, np.newaxis] * model.slope + model.ease), generator)
     drawn[~played[generator.integers(len(played), size=len(drawn))]] = np.nan
     simulated = Abilities.of(model, drawn)
     wanted = np.full(len(model.slope), np.nan)
     for item in np.flatnonzero(which & (found.slope > 0.0)).tolist():
         rows, share = simulated.without(item)
-        y = _drawn(expit(ability[rows] * found.slope[item] + found.ease[item]), generator)
+        y = _draw_outcomes(expit(ability[rows] * found.slope[item] + found.ease[item]), generator)
         if np.ptp(y):
             error = fit_item(y, share).slope_error * np.sqrt(_SIMULATED)
             wanted[item] = np.ceil(((Z90 + _POWER_Z) * error / found.slope[item]) ** 2)
@@ -339,7 +339,7 @@ def contradictions(
     y, known = ease[rows], error[rows] ** 2
     free = len(rows) - wide.shape[1]
 
-    def fitted(spread: float) -> tuple[Floats, Floats, Floats, Floats]:
+    def fit_weights(spread: float) -> tuple[Floats, Floats, Floats, Floats]:
         """Weights, what they leave, that in standard deviations, and the weights' covariance."""
         weight = 1.0 / (spread**2 + known)
         inner = _inverse(wide.T @ (wide * weight[:, np.newaxis]))
@@ -349,11 +349,11 @@ def contradictions(
         return beta, left, left * np.sqrt(weight / np.maximum(1.0 - leverage, 1e-9)), inner
 
     def beyond(spread: float) -> float:
-        return float(np.median(np.abs(fitted(spread)[2])) - stdtrit(free, 0.75))
+        return float(np.median(np.abs(fit_weights(spread)[2])) - stdtrit(free, 0.75))
 
     most = max(float(y.std()) * 3.0, 1e-6)
     spread = brentq(beyond, 0.0, most) if beyond(0.0) > 0.0 > beyond(most) else 0.0
-    beta, left, scaled, inner = fitted(spread)
+    beta, left, scaled, inner = fit_weights(spread)
     full, alarms = np.full(len(ease), np.nan), np.zeros(len(ease), bool)
     full[rows] = left
     alarms[rows] = false_discovery(2.0 * stdtr(free, -np.abs(scaled)))
@@ -567,7 +567,7 @@ def reliability(known: Abilities) -> float:
     return float(np.clip(1.0 - error / (error + float(mean.var())), 0.0, 1.0))
 
 
-def _drawn(chance: Floats, generator: np.random.Generator) -> Floats:
+def _draw_outcomes(chance: Floats, generator: np.random.Generator) -> Floats:
     """Successes and failures by their chances."""
     return np.asarray(generator.random(chance.shape) < chance, np.float64)
 

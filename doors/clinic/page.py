@@ -66,7 +66,7 @@ def _items_picture(items: Sequence[ItemReport]) -> str:
     ):
         if not some:
             continue
-        x, y = [item.passed for item in some], [_drawn(item) for item in some]
+        x, y = [item.passed for item in some], [_clip_item(item) for item in some]
         if len(told) <= 100:
             ends = np.array(
                 [
@@ -79,8 +79,8 @@ def _items_picture(items: Sequence[ItemReport]) -> str:
         size = 22 if len(told) <= 100 else 10
         axes.scatter(x, y, s=size, color=colour, marker=marker, label=words, zorder=2, alpha=0.8)
     labels: dict[tuple[float, float], list[str]] = {}
-    for item in sorted(faulty, key=lambda one: abs(_drawn(one) - 1.0), reverse=True)[:_NAMED]:
-        labels.setdefault((item.passed, round(_drawn(item), 2)), []).append(item.item)
+    for item in sorted(faulty, key=lambda one: abs(_clip_item(one) - 1.0), reverse=True)[:_NAMED]:
+        labels.setdefault((item.passed, round(_clip_item(item), 2)), []).append(item.item)
     for at, names in labels.items():
         text = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         axes.annotate(text, at, xytext=(4, 3), textcoords="offset points", fontsize=7, color=INK)
@@ -96,7 +96,7 @@ def _items_picture(items: Sequence[ItemReport]) -> str:
     return embedded(figure, f"{words}; something was found with {len(faulty)} of them.")
 
 
-def _drawn(item: ItemReport) -> float:
+def _clip_item(item: ItemReport) -> float:
     assert item.discrimination is not None
     return float(np.clip(item.discrimination.value, -_WIDEST, _WIDEST))
 

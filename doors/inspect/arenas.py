@@ -224,7 +224,7 @@ class ArenaSource(SampleSource):
         if self.session is not None:
             await run_sync(self.finish)  # before the metrics of the task are computed
             return None
-        known = await run_sync(self._begun)
+        known = await run_sync(self._begin_session)
         for number, attempt in known:
             self._enqueue(number, attempt)
         begun = [await self._follow(seat) for seat in range(self._at_once)]
@@ -310,7 +310,7 @@ class ArenaSource(SampleSource):
         self._open.close()
         return self.profile
 
-    def _begun(self) -> list[tuple[int, int]]:
+    def _begin_session(self) -> list[tuple[int, int]]:
         """Begin the session, or go on with it; number and attempt of what is stored of it."""
         address = self._open.enter_context(server_for(self._place.server, self._place.data))
         client = self._client = self._open.enter_context(connect(address))

@@ -226,7 +226,7 @@ def make_plan(
                 f"number for some samples; leave {trials} out, or give epochs=N"
             )
         frame[trials] = epochs
-    items, gone, notes = _covered(frame, chosen)
+    items, gone, notes = _cover_samples(frame, chosen)
     if lacking := len(samples) - len(frame):
         gone["without demands"] = lacking
     if items.empty:
@@ -304,7 +304,7 @@ def _sheet(path: Path) -> dict[str, Mapping[str, Any]]:
     return rows
 
 
-def _covered(
+def _cover_samples(
     frame: pd.DataFrame, layout: Layout
 ) -> tuple[pd.DataFrame, dict[str, int], tuple[str, ...]]:
     """The samples that the layout describes, how many it does not and why, and what it assumes.

@@ -73,13 +73,13 @@ class Session:
             pending = [choice.instance for choice in self.choices[self.told :]]
             chosen = self.learner.ask(pending, len(self.choices))
             if chosen is not None:
-                return self._chosen(chosen)
+                return self._next_choice(chosen)
             self.end = "every sample that may be chosen was chosen"
         while self._tell():
             pass
         return None
 
-    def _chosen(self, choice: Choice) -> Choice:
+    def _next_choice(self, choice: Choice) -> Choice:
         first = self._asked[choice.instance] * self.plan.epochs + 1
         self._asked[choice.instance] += 1
         self.choices.append(choice)

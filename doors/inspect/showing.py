@@ -56,14 +56,14 @@ def export_log(name: str, form: str, output: Path | None) -> None:
         output: Where to; None for standard output.
     """
 
-    def made() -> bytes:
+    def make_export() -> bytes:
         from animalcat.doors.inspect.results import export
 
         return export(name, form)
 
     if output is None:
         insist_no_terminal(form)
-    content = _read("fitting what the log has", made)
+    content = _read("fitting what the log has", make_export)
     if output is None:
         to_standard_output(content, form)
         return

@@ -172,10 +172,10 @@ class AdaptiveSource(SampleSource):
         }
         asked = {KEY: record, DEMANDS: dict(self.plan.demands[choice.instance])}
         metadata = {**metadata_of(sample), **asked}
-        return await inlined(sample.model_copy(update={"metadata": metadata}))
+        return await inline_media(sample.model_copy(update={"metadata": metadata}))
 
 
-async def inlined(sample: Sample) -> Sample:
+async def inline_media(sample: Sample) -> Sample:
     """A sample whose pictures, sounds and documents are data URLs.
 
     inspect_ai reads files for the samples that a task has from the start, and not for others.
@@ -245,7 +245,7 @@ def adaptive(
         PlanError: The task has no samples, ids are not unique, demands are missing or all alike.
         ValueError: The layout, the policy or the rule is wrong, or a demand is out of range.
     """
-    given = _loaded(task, args or {})
+    given = _load_task(task, args or {})
     if given.sample_source is not None or given.early_stopping is not None:
         what = "stops early" if given.sample_source is None else "chooses its samples itself"
         raise PlanError(f"the task {given.name} {what}; give one with a fixed set of samples")
@@ -280,7 +280,7 @@ def adaptive(
     )
 
 
-def _loaded(task: Task | str, args: Mapping[str, Any]) -> Task:
+def _load_task(task: Task | str, args: Mapping[str, Any]) -> Task:
     if isinstance(task, Task):
         return task
     if not isinstance(task, str):  # pyright: ignore[reportUnnecessaryIsInstance]

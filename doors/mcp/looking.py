@@ -40,7 +40,7 @@ def operator_server(client: Client) -> MCPServer[Any]:
     reads = server.tool(annotations=ToolAnnotations(read_only_hint=True))
     turn = anyio.Lock()
 
-    async def asked(call: Callable[[], _T]) -> _T:
+    async def ask_in_turn(call: Callable[[], _T]) -> _T:
         async with turn:
             try:
                 return await anyio.to_thread.run_sync(call)
@@ -50,22 +50,22 @@ def operator_server(client: Client) -> MCPServer[Any]:
     @reads
     async def sessions(most: int = 20) -> list[dict[str, Any]]:
         """List the latest sessions: id, agent, battery, layout, state and counted episodes."""
-        return await asked(partial(_sessions, client, most))
+        return await ask_in_turn(partial(_sessions, client, most))
 
     @reads
     async def profile(session: str) -> dict[str, Any]:
         """What a session has found out of its agent: estimates, verdict, labels, provenance."""
-        return await asked(partial(client.profile, session))
+        return await ask_in_turn(partial(client.profile, session))
 
     @reads
     async def episodes(session: str, most: int = 20) -> list[dict[str, Any]]:
         """List the first episodes of a session: arena, outcome, return and why it ended."""
-        return await asked(partial(_episodes, client, session, most))
+        return await ask_in_turn(partial(_episodes, client, session, most))
 
     @reads
     async def explain_episode(session: str, episode: int) -> dict[str, Any]:
         """Why an episode of a session ended as it did, and what it tells of the agent."""
-        return await asked(partial(client.explain_episode, session, episode))
+        return await ask_in_turn(partial(client.explain_episode, session, episode))
 
     @reads
     async def predict(session: str, battery: str = "", top: int = 5) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def operator_server(client: Client) -> MCPServer[Any]:
 
         Without a battery that of the session is meant. The table of all arenas is left out.
         """
-        return await asked(partial(_prediction_of, client, session, battery, top))
+        return await ask_in_turn(partial(_prediction_of, client, session, battery, top))
 
     return server
 

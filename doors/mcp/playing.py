@@ -56,7 +56,7 @@ def agent_server(episodes: RemoteEpisodes, tongue: Tongue) -> MCPServer[Any]:
         + "\n\nCall next_arena to begin a trial, and again after its end.",
     )
 
-    async def done(call: Callable[[], Result]) -> Result:
+    async def run_call(call: Callable[[], Result]) -> Result:
         # Steps wait for the service, so they must not hold up the loop that serves the client.
         try:
             return await anyio.to_thread.run_sync(call)
@@ -66,12 +66,12 @@ def agent_server(episodes: RemoteEpisodes, tongue: Tongue) -> MCPServer[Any]:
     @server.tool(structured_output=False)
     async def next_arena() -> Result:
         """Begin the next trial, once the one before it is over."""
-        return await done(play.begin)
+        return await run_call(play.begin)
 
     @server.tool(structured_output=False, annotations=ToolAnnotations(read_only_hint=True))
     async def look() -> Result:
         """See again what you see now. It takes no time in the arena."""
-        return await done(play.look)
+        return await run_call(play.look)
 
     @server.tool(structured_output=False)
     async def go(
@@ -80,7 +80,7 @@ def agent_server(episodes: RemoteEpisodes, tongue: Tongue) -> MCPServer[Any]:
         ],
     ) -> Result:
         """Go straight ahead, or backward."""
-        return await done(partial(play.do, "go", {"metres": metres}))
+        return await run_call(partial(play.do, "go", {"metres": metres}))
 
     @server.tool(structured_output=False)
     async def turn(
@@ -90,14 +90,14 @@ def agent_server(episodes: RemoteEpisodes, tongue: Tongue) -> MCPServer[Any]:
         ],
     ) -> Result:
         """Turn on the spot."""
-        return await done(partial(play.do, "turn", {"degrees": degrees}))
+        return await run_call(partial(play.do, "turn", {"degrees": degrees}))
 
     @server.tool(structured_output=False)
     async def wait(
         seconds: Annotated[float, Field(description=f"0 to {WAIT_SECONDS:g}.")],
     ) -> Result:
         """Stand still for a while."""
-        return await done(partial(play.do, "wait", {"seconds": seconds}))
+        return await run_call(partial(play.do, "wait", {"seconds": seconds}))
 
     return server
 
@@ -124,11 +124,11 @@ class _Play:
             self._said = ""
             talk.next(opening.observation)
             first = "A practice trial begins." if opening.info.practice else "A trial begins."
-            return _told(talk, first)
+            return _result_words(talk, first)
 
     def look(self) -> Result:
         with self._lock:
-            return _told(self._open)
+            return _result_words(self._open)
 
     def do(self, name: str, arguments: dict[str, float]) -> Result:
         with self._lock:
@@ -161,10 +161,10 @@ class _Play:
                 self._talk = None
                 return ["The trial is over. Call next_arena for the next one."]
             actions = talk.next(result.observation)
-        return _told(talk)
+        return _result_words(talk)
 
 
-def _told(talk: Conversation, first: str = "") -> Result:
+def _result_words(talk: Conversation, first: str = "") -> Result:
     shown = talk.show()
     text = f"{first} {shown.text}".strip()
     return [text] if shown.picture is None else [text, Image(data=shown.picture, format="png")]

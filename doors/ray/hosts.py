@@ -85,30 +85,30 @@ class SimulatorHost:
 
     async def open(self) -> HostReply:
         """Start the process; answers with its versions."""
-        kind, value = await _tried(self._worker.open())
+        kind, value = await _try_work(self._worker.open())
         return (kind, dict(self._worker.versions)) if kind == "done" else (kind, value)
 
     async def load(
         self, arena_yaml: str, seed: int, places: Sequence[MarkedPlace] = ()
     ) -> HostReply:
         """Start an episode; answers with its first step."""
-        return await _tried(self._worker.load(arena_yaml, seed, places))
+        return await _try_work(self._worker.load(arena_yaml, seed, places))
 
     async def step(self, actions: bytes) -> HostReply:
         """Take decisions; answers with the steps."""
-        return await _tried(self._worker.step(actions))
+        return await _try_work(self._worker.step(actions))
 
     async def play(self, terms: bytes) -> HostReply:
         """Play the episode with its agent; answers with what the worker replies."""
-        return await _tried(self._worker.play(terms))
+        return await _try_work(self._worker.play(terms))
 
     async def turn(self, answer: bytes) -> HostReply:
         """Take what the agent answered; answers with what the worker replies."""
-        return await _tried(self._worker.turn(answer))
+        return await _try_work(self._worker.turn(answer))
 
     async def reply(self, waits: float) -> HostReply:
         """Wait for what the worker says of an agent that came to it."""
-        return await _tried(self._worker.reply(waits))
+        return await _try_work(self._worker.reply(waits))
 
     async def recall(self) -> None:
         """Have the agent go on by the server."""
@@ -136,18 +136,18 @@ class FitHost:
 
     async def start(self, layout: Layout, weighted: bool) -> HostReply:
         """Compile a layout in the background."""
-        return await _tried(self._fitter.start(layout, weighted=weighted))
+        return await _try_work(self._fitter.start(layout, weighted=weighted))
 
     async def fit(self, request: FitRequest) -> HostReply:
         """Fit; answers with the result."""
-        return await _tried(self._fitter.fit(request))
+        return await _try_work(self._fitter.fit(request))
 
     async def close(self) -> None:
         """End the process."""
         await self._fitter.close()
 
 
-async def _tried(work: Awaitable[Any]) -> HostReply:
+async def _try_work(work: Awaitable[Any]) -> HostReply:
     try:
         return "done", await work
     except ArenaError as error:

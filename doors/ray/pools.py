@@ -184,8 +184,8 @@ class RayWorker:
                 await self._start()
             except self._ray.exceptions.RayError as error:
                 if not tries_left:
-                    raise WorkerFault(f"worker ({self.backend}): {_said(error)}") from error
-                log.warning("a worker is lost while it starts: %s", _said(error))
+                    raise WorkerFault(f"worker ({self.backend}): {_one_line(error)}") from error
+                log.warning("a worker is lost while it starts: %s", _one_line(error))
 
     async def _start(self) -> None:
         cpus, memory = self._pool.needs
@@ -273,7 +273,9 @@ class RayWorker:
             raise
         except self._ray.exceptions.RayError as error:
             self.drop()
-            raise WorkerFault(f"worker ({self.backend}) on {self.node}: {_said(error)}") from error
+            raise WorkerFault(
+                f"worker ({self.backend}) on {self.node}: {_one_line(error)}"
+            ) from error
         except BaseException:  # also cancelled: its answer would be taken for the next one
             self.drop()
             raise
@@ -338,7 +340,9 @@ class RayFits:
             kind, value = await getattr(host, method).remote(*arguments)
         except self._ray.exceptions.RayError as error:
             self._drop(host)
-            raise FitInterruptedError(f"the host of the fit was lost: {_said(error)}") from error
+            raise FitInterruptedError(
+                f"the host of the fit was lost: {_one_line(error)}"
+            ) from error
         except BaseException:
             if method == "fit":  # cancelled, and it would compute for nothing
                 self._drop(host)
@@ -457,6 +461,6 @@ def _result(backend: str, answer: tuple[str, Any]) -> Any:
     return value
 
 
-def _said(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:
     """What Ray says, in one line."""
     return " / ".join(line.strip() for line in str(error).strip().splitlines()[:3])

@@ -188,7 +188,7 @@ def _log_moment(rr: Any, stream: Any, moment: Moment) -> None:
         image = rr.EncodedImage(contents=png(moment.image), media_type="image/png")
         stream.log("camera", image)
     for thing in moment.changed:
-        stream.log(f"arena/things/{thing.number}", _drawn(rr, thing))
+        stream.log(f"arena/things/{thing.number}", _draw_thing(rr, thing))
         place = rr.Transform3D(translation=thing.centre, quaternion=thing.turn)
         stream.log(f"arena/things/{thing.number}", place)
     for number in moment.gone:
@@ -203,7 +203,7 @@ def _log_moment(rr: Any, stream: Any, moment: Moment) -> None:
         stream.log("log", rr.TextLog(words))
 
 
-def _drawn(rr: Any, thing: Thing) -> Any:
+def _draw_thing(rr: Any, thing: Thing) -> Any:
     match thing.shape:
         case "box":
             return rr.Boxes3D(

@@ -83,7 +83,7 @@ class Conversation:
             if actions := self._doing.next(observation):
                 return actions
             self._said.append(self._doing.report())
-            self._doing = self._begun()
+            self._doing = self._begin_next()
         return bytes([NOTHING]) * MAX_ACTIONS if self.over else b""
 
     def show(self) -> Shown:
@@ -101,9 +101,9 @@ class Conversation:
 
     def hear(self, deeds: Sequence[Deed]) -> None:
         """Take an answer; its deeds are done one after the other."""
-        self._answered()
+        self._count_answer()
         self._waiting.extend(deeds)
-        self._doing = self._begun()
+        self._doing = self._begin_next()
 
     def mishear(self, why: str) -> None:
         """Take an answer that could not be read; it costs time, and the speaker is told why."""
@@ -114,10 +114,10 @@ class Conversation:
         """Expect no more answers."""
         self.over = True
 
-    def _answered(self) -> None:
+    def _count_answer(self) -> None:
         self._said.clear()
         self.answers += 1
         self.over = self.over or self.answers >= self.tongue.answers
 
-    def _begun(self) -> Doing | None:
+    def _begin_next(self) -> Doing | None:
         return Doing(self._waiting.popleft(), self.period) if self._waiting else None

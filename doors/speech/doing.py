@@ -109,7 +109,7 @@ class Doing:
         standing = hypot(float(observation.velocity[0]), speed) < _STILL
         if not self._blocked and (standing or not self._braking):
             left = abs(metres) - covered
-            ahead, faster = self._moved(speed, _THRUST)
+            ahead, faster = self._move_once(speed, _THRUST)
             # Whichever ends nearer: to brake now, or after one more decision.
             further = abs(left - ahead - self._braking_way(faster))
             self._braking = abs(left - self._braking_way(speed)) <= further
@@ -118,7 +118,7 @@ class Doing:
         done = (standing and self._taken > 0) or self._stuck > 2 * _BLOCKED
         return None if done else NOTHING
 
-    def _moved(self, speed: float, thrust: float) -> tuple[float, float]:
+    def _move_once(self, speed: float, thrust: float) -> tuple[float, float]:
         """Way and speed after one decision on a flat floor."""
         way = 0.0
         for _ in range(self.period):
@@ -130,7 +130,7 @@ class Doing:
         """Way until the agent stands."""
         way = 0.0
         while abs(speed) > _STILL:
-            gone, speed = self._moved(speed, 0.0)
+            gone, speed = self._move_once(speed, 0.0)
             way += gone
         return way
 

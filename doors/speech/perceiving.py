@@ -108,14 +108,14 @@ def _motion(right: float, forward: float) -> str:
 def _rays(rays: Rays, spec: RaySpec) -> str:
     met = sorted(rays, key=lambda ray: ray.angle)
     told = "; ".join(
-        f"{_direction(ray.angle)} {'nothing' if ray.kind is None else _met(ray.kind, ray.distance)}"
+        f"{_direction(ray.angle)} {'nothing' if ray.kind is None else _hit(ray.kind, ray.distance)}"
         for ray in met
     )
     whole = f"to {spec.max_degrees:.0f}° on either side" if spec.per_side else "straight ahead"
     return f"What you feel {whole}, from left to right: {told}."
 
 
-def _met(kind: str, metres: float) -> str:
+def _hit(kind: str, metres: float) -> str:
     return f"{KINDS[kind]} at {min(metres, RAY_LENGTH):.1f} m"
 
 

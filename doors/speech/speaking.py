@@ -95,7 +95,7 @@ def understood(output: ModelOutput, tongue: Tongue) -> Understood:
         return Understood("unparseable", why=str(error), text=text)
 
 
-def repeated(answer: Understood, before: str) -> Understood:
+def repeat_of(answer: Understood, before: str) -> Understood:
     """The same answer, which is a repeat if it was read and has the words of the one before."""
     same = answer.kind == "read" and answer.text and answer.text == before
     return answer._replace(kind="repeat") if same else answer
@@ -166,8 +166,8 @@ class ModelAgent:
         talk = self._talk
         assert talk is not None  # an episode is reset before it is played
         while not (said := talk.next(observation)):
-            output = await self._asked(talk.show())
-            answer = repeated(understood(output, self._tongue), self._said)
+            output = await self._ask_model(talk.show())
+            answer = repeat_of(understood(output, self._tongue), self._said)
             self._said = answer.text
             self._notes.append(_note(answer, output))
             if answer.kind in ("read", "repeat"):
@@ -181,7 +181,7 @@ class ModelAgent:
         actions = Actions(list(said))
         return Noted(actions, notes) if notes else actions
 
-    async def _asked(self, shown: Shown) -> ModelOutput:
+    async def _ask_model(self, shown: Shown) -> ModelOutput:
         """Show what is perceived, and return what the model answers."""
         self.messages += _replies(self.messages, shown)
         _forget(self.messages, self._tongue.history)

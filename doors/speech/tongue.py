@@ -43,7 +43,7 @@ class Tongue:
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.form not in get_args(Form):
-            raise ValueError(f"tongue: {self.form!r} is no form; there are {_listed(_FORMS)}")
+            raise ValueError(f"tongue: {self.form!r} is no form; there are {_join(_FORMS)}")
         if not self.words and not self.picture:
             raise ValueError("tongue: without words and pictures a speaker perceives nothing")
         if 0 < self.picture < 4:
@@ -71,7 +71,7 @@ class Tongue:
                 meant = f"; did you mean {near[0]}?" if near else ""
                 raise ValueError(
                     f"tongue {text!r}: {option!r} is no option{meant} There are "
-                    f"{_listed([name for name in known if name != 'form'])}, each as NAME=VALUE."
+                    f"{_join([name for name in known if name != 'form'])}, each as NAME=VALUE."
                 )
             if name in given:
                 raise ValueError(f"tongue {text!r}: {name} is given twice")
@@ -81,7 +81,7 @@ class Tongue:
     @property
     def options(self) -> Mapping[str, str]:
         """All options as text, for an agent's fingerprint."""
-        return {field.name: _shown(getattr(self, field.name)) for field in fields(self)}
+        return {field.name: _format_value(getattr(self, field.name)) for field in fields(self)}
 
     def __str__(self) -> str:
         """The form and the options that differ, as `of` reads them, but for the prompt."""
@@ -89,7 +89,7 @@ class Tongue:
             [
                 self.form,
                 *(
-                    f"{field.name}={_shown(getattr(self, field.name))}"
+                    f"{field.name}={_format_value(getattr(self, field.name))}"
                     for field in fields(self)
                     if field.name not in ("form", "prompt")
                     and getattr(self, field.name) != field.default
@@ -114,10 +114,10 @@ def _value(text: str, name: str, value: str, default: object) -> object:
     return value
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
-def _listed(names: Any) -> str:
+def _join(names: Any) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}"

@@ -58,7 +58,7 @@ def _read(file: Path) -> Study:
         return read_study(file)
 
 
-def _kept(name: str) -> tuple[Path, Study]:
+def _kept_place(name: str) -> tuple[Path, Study]:
     home = data_folder()
     with _or_fail():
         return home, kept_study(home, name)
@@ -189,7 +189,7 @@ def list_(
         folders = sorted((data_folder() / STUDIES).glob("*/versions"))
         print_rows([_row(f.parent) for f in folders], _COLUMNS)
         return
-    home, study = _kept(name)
+    home, study = _kept_place(name)
     rows = [
         {
             "participant": p.id,
@@ -214,7 +214,7 @@ _COLUMNS = ("study", "title", "participants", "done", "withdrawn")
 
 def _row(folder: Path) -> dict[str, Any]:
     """What is listed of a study."""
-    home, study = _kept(folder.name)
+    home, study = _kept_place(folder.name)
     people = StudyStore(home, study).participants()
     done, gone = sum(p.stage == "done" for p in people), {s.person for s in tombstones(folder)}
     return dict(
@@ -234,7 +234,7 @@ def withdraw(
     """Erase a person: trials, recordings, profile and identity. A dated tombstone stays."""
     from animalcat.doors.study.running import withdraw_person
 
-    home, study = _kept(name)
+    home, study = _kept_place(name)
     if not yes:
         typer.confirm(f"Erase all of {person} in {study.study} for good?", abort=True)
     with client_for() as client, _or_fail():
@@ -259,7 +259,7 @@ def export(
     """Write a study as rows of jsPsych in a Psych-DS folder, beside profiles and recordings."""
     from animalcat.doors.study.export import export_study
 
-    home, study = _kept(name)
+    home, study = _kept_place(name)
     with client_for() as client, _or_fail():
         written = client.run(export_study(client.aio, home, study, to, recordings=recordings))
     if common().as_json:

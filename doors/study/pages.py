@@ -103,7 +103,7 @@ class StudyPages:
             if known is None:
                 words = self._study.texts["cannot_enter"]
                 return self._say(request, words, status=HTTPStatus.FORBIDDEN)
-            return self._known(request, key)
+            return self._remember_browser(request, key)
         participant = self._participant(request)
         ids, problem = self._ids(request)
         who = self._store.known(ids) if ids else None
@@ -135,7 +135,7 @@ class StudyPages:
         if (who := self._store.known(ids)) is not None:
             participant, key = self._store.welcome(who)
             if self._store.opens(participant) is None:
-                return self._known(request, key)
+                return self._remember_browser(request, key)
         return self._consent_page(request, ids)
 
     async def _consent(self, request: Request) -> Response:
@@ -167,7 +167,7 @@ class StudyPages:
         if participant.stage is Stage.CONSENT:
             now, consent = self._store.now(), study.consent
             self._store.append(participant.id, Agreed(now, consent.version, consent.digest))
-        return self._known(request, key)
+        return self._remember_browser(request, key)
 
     async def _step(self, request: Request) -> Response:
         """Store what a page sends; what does not belong here, as a second click, is nothing."""
@@ -215,11 +215,13 @@ class StudyPages:
         if person is None:
             return self._page(request, "withdraw", HTTPStatus.FORBIDDEN, wrong=True)
         await self._seats.withdraw(person)
-        return self._known(request, "", self._say(request, self._study.texts["withdrawn"]))
+        return self._remember_browser(
+            request, "", self._say(request, self._study.texts["withdrawn"])
+        )
 
     async def _next_person(self, request: Request) -> Response:
         """Let a device go on to another person, in a study with codes."""
-        return self._known(request, "")
+        return self._remember_browser(request, "")
 
     async def _picture(self, request: Request) -> Response:
         """Show a picture of the study's texts, and no other file."""
@@ -380,7 +382,9 @@ class StudyPages:
     def _key(self, request: HTTPConnection) -> str:
         return self._site.cookie(request, f"study-{self._study.study}")
 
-    def _known(self, request: Request, key: str, answer: Response | None = None) -> Response:
+    def _remember_browser(
+        self, request: Request, key: str, answer: Response | None = None
+    ) -> Response:
         """Know a browser by a key from now on, or by none; and lead it to where its person is."""
         answer = answer or self._site.go(request, self._at)
         what, seconds = f"study-{self._study.study}", COOKIE_SECONDS if key else 0.0

@@ -430,7 +430,7 @@ def _(event: TrialOver, study: Study, now: Participant) -> Participant:
     if trial.outcome != "played":
         return now
     if event.part == "practice":
-        return _practised(study, replace(now, practised=(*now.practised, bool(trial.passed))))
+        return _count_practice(study, replace(now, practised=(*now.practised, bool(trial.passed))))
     played = replace(
         now,
         in_block=now.in_block + 1,
@@ -446,7 +446,7 @@ def _(event: TrialOver, study: Study, now: Participant) -> Participant:
     return played
 
 
-def _practised(study: Study, now: Participant) -> Participant:
+def _count_practice(study: Study, now: Participant) -> Participant:
     practice = study.practice
     assert practice is not None  # the stage is not reached without
     if practice.met(now.practised):

@@ -217,7 +217,7 @@ class Seat:
         if self._midway:
             run = run or Round(start.episode, self._back, self._back - self._gap - 1.0)
             if self._back - run.heard > self._gap:
-                await self._left(stream, part, session, run)
+                await self._leave_episode(stream, part, session, run)
                 return None
             run.gaps.append(round(self._clock() - run.heard, 3))
             run.step, run.total = start.step, start.reward
@@ -230,7 +230,7 @@ class Seat:
             run = Round(start.episode, now, now, full_screen=full_screen)
         ended = await self._trial(stream, start, run)
         if ended is None:
-            await self._left(stream, part, session, run)
+            await self._leave_episode(stream, part, session, run)
             return None
         await self._keep(part, session, ended)
         last = ended.outcome == "played" and ended.episode + 1 >= welcome.max_episodes
@@ -295,16 +295,18 @@ class Seat:
                 while run.timings and run.timings[-1].received is None and self._clock() < until:
                     await asyncio.sleep(0.02)
                 outcome = "fault" if end.fault else "played"
-                return self._told(run, end.step, outcome)
+                return self._trial_of(run, end.step, outcome)
         finally:
             self._run = None
 
-    def _told(self, run: Round, steps: int, outcome: Any) -> Trial:
+    def _trial_of(self, run: Round, steps: int, outcome: Any) -> Trial:
         seconds = round(self._clock() - run.began, 3)
         timing = summed(run.timings, run.blurs, full_screen=run.full_screen)
         return Trial(run.episode, None, seconds, steps, outcome, None, (*run.gaps,), timing)
 
-    async def _left(self, stream: EvaluationStream, part: Part, session: str, run: Round) -> None:
+    async def _leave_episode(
+        self, stream: EvaluationStream, part: Part, session: str, run: Round
+    ) -> None:
         """Leave an episode whose participant was away for too long."""
         log.info("participant %s was away for too long; the trial is void", self._id)
         await stream.leave()
@@ -316,10 +318,10 @@ class Seat:
         """Store a trial that does not go on: it is void, unless it had come to its end unseen."""
         mine = await self._attempt(session, run.episode)
         if mine.settled:
-            await self._keep(part, session, self._told(run, mine.steps, "played"))
+            await self._keep(part, session, self._trial_of(run, mine.steps, "played"))
             return
         run.gaps.append(round(self._clock() - run.heard, 3))
-        known = replace(self._told(run, run.step, "void"), attempt=mine.attempt)
+        known = replace(self._trial_of(run, run.step, "void"), attempt=mine.attempt)
         self._store.append(self._id, TrialOver(self._now(), part, known))
 
     def _file(self, participant: Participant) -> RoundFile:

@@ -19,17 +19,17 @@ class GameShow:
 
     def state(self) -> Shown:
         """Return what is to be seen now."""
-        return self._seen(self._game.view)
+        return self._frame_of(self._game.view)
 
     def restart(self) -> Shown:
         """Begin the next episode."""
-        return self._seen(self._game.restart())
+        return self._frame_of(self._game.restart())
 
     def act(self, action: int) -> Shown:
         """Take a decision."""
-        return self._seen(self._game.act(action))
+        return self._frame_of(self._game.act(action))
 
-    def _seen(self, view: View) -> Shown:
+    def _frame_of(self, view: View) -> Shown:
         state = {
             "title": self._game.title,
             "episode": view.episode,

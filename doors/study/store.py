@@ -265,7 +265,7 @@ class StudyStore:
     def take_place(self, participant: Participant) -> bool:
         """Take a place for somebody who begins to play; False if all are taken."""
         person = _person(participant.id)
-        most, begun = self.study.who.most, self._begun()
+        most, begun = self.study.who.most, self._keys_begun()
         if most and person not in begun and len(begun) >= most:
             return False
         self._beginning.add(person)
@@ -391,10 +391,10 @@ class StudyStore:
 
     def _check_room(self) -> None:
         most = self.study.who.most
-        if most and len(self._begun()) >= most:
+        if most and len(self._keys_begun()) >= most:
             raise FullError(f"the study {self.study.study} has its {most} persons")
 
-    def _begun(self) -> set[str]:
+    def _keys_begun(self) -> set[str]:
         """Who has begun to play, and was not screened out: places are theirs."""
         there = {_person(p.id): p for p in self._there.values() if p.stage is not Stage.SCREENED}
         begun = {_person(p.id) for p in self._there.values() if p.sessions}

@@ -223,12 +223,12 @@ def _no_class(path: Path, name: str, classes: Iterable[str]) -> AgentLoadError:
 def _foreign(read: Reference) -> Agent:
     """The agent of a file or of a plugin."""
     if read.in_file:
-        return _made(_name_of(read), read.name, _from_file(Path(read.where), read.name))
+        return _make_agent(_name_of(read), read.name, _from_file(Path(read.where), read.name))
     try:
         thing = plugins.load("agent", read.plugin)
     except plugins.PluginError as error:
         raise AgentLoadError(f"agent {_name_of(read)}: {error}") from error
-    return _made(_name_of(read), getattr(thing, "__name__", read.name), thing)
+    return _make_agent(_name_of(read), getattr(thing, "__name__", read.name), thing)
 
 
 def _name_of(read: Reference) -> str:
@@ -263,7 +263,7 @@ def _from_file(path: Path, name: str) -> type[Any]:
     return cast("type[Any]", attribute)
 
 
-def _made(called: str, name: str, factory: Any) -> Agent:
+def _make_agent(called: str, name: str, factory: Any) -> Agent:
     """The agent that a class or a function makes, which can be asked to play.
 
     Args:

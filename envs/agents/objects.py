@@ -174,8 +174,8 @@ class _Reader:
         try:
             text = inspect.getsource(function)
         except (OSError, TypeError):
-            text = "\n".join(_compiled(function.__code__))
-        captured = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
+            text = "\n".join(_disassemble(function.__code__))
+        captured = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
         given = (text, function.__defaults__, function.__kwdefaults__, captured)
         digest = self.digest(given)
         if self.parts.setdefault(label, digest) != digest:  # two of one name, as in closures
@@ -281,13 +281,13 @@ def _functions_in(value: object) -> list[types.FunctionType]:
     return [] if wrapped is None else _functions_in(wrapped)
 
 
-def _compiled(code: types.CodeType) -> Iterator[str]:
+def _disassemble(code: types.CodeType) -> Iterator[str]:
     """What a function does, where its source is not to be had."""
     yield code.co_code.hex()
     yield " ".join(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _compiled(constant)
+            yield from _disassemble(constant)
         else:
             yield repr(constant)
 
@@ -298,7 +298,7 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _filled(cell: types.CellType) -> bool:
+def _is_filled(cell: types.CellType) -> bool:
     try:
         return cell.cell_contents is not cell
     except ValueError:  # nothing is in it yet

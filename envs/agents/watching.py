@@ -161,7 +161,7 @@ class Watch:
         while not file.exists() and file.parent.suffix in (".zip", ".egg", ".whl", ".pyz"):
             file = file.parent  # a module within an archive
         with suppress(OSError, ValueError):
-            if file.is_file() and not excluded(file, self._home):
+            if file.is_file() and not is_foreign(file, self._home):
                 self._digests[path if file.name == Path(path).name else str(file)] = digest_of(file)
 
 
@@ -253,7 +253,7 @@ def started_by(process: int) -> AgentFingerprint:
     return AgentFingerprint(process=f"{socket.gethostname()}:{process}:{began}")
 
 
-def excluded(path: Path, home: Path | None) -> bool:
+def is_foreign(path: Path, home: Path | None) -> bool:
     """Whether a file is no part of an agent: of the interpreter, of what is installed, or a cache.
 
     Args:

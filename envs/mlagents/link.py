@@ -95,7 +95,7 @@ class ClientConnection:
         try:
             message: pb.UnityMessage = self._call(_message(_GOING_ON, output))
         except grpc.RpcError as error:
-            raise ClientGoneError(_gone(error)) from None
+            raise ClientGoneError(_words_of_leaving(error)) from None
         if message.header.status != _GOING_ON:
             raise ClientClosed("the client closed its environment")
         return message.unity_input
@@ -129,5 +129,5 @@ def _message(status: int, output: pb.UnityOutput | None) -> pb.UnityMessage:
     return pb.UnityMessage(header=pb.Header(status=status), unity_output=output)
 
 
-def _gone(error: Any) -> str:
+def _words_of_leaving(error: Any) -> str:
     return f"the client went without closing its environment ({error.code().name.lower()})"

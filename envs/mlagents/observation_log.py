@@ -220,13 +220,13 @@ class ObservationLog(Journal):
             "|".join(self._spawned).replace(",", ";") or _NO_INFO,
             self._zones or _NONE,
             "0 (First-Person)",
-            self._seen(played, yaw),
+            self._ray_hits(played, yaw),
             str(self._arena),
         )
         self._clear()
         self._write(",".join(fields))
 
-    def _seen(self, played: EpisodeView, yaw: float) -> str:
+    def _ray_hits(self, played: EpisodeView, yaw: float) -> str:
         """What every ray hits, and how far away as a share of its length."""
         if self._rays is None:
             return ""

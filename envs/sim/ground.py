@@ -116,7 +116,7 @@ class FirmObjects:
             and abs(wall.center.z - base.center.z) < reach + wall.half.x + wall.half.z
         }
         for points in _BALANCED:
-            held = [_held(base, point, tops) for point in points]
+            held = [_wall_height(base, point, tops) for point in points]
             if None not in held:
                 return max(top for top in held if top is not None)
         return None
@@ -161,7 +161,7 @@ def _top(solid: Solid) -> float:
     return solid.center.y + solid.half.y
 
 
-def _held(base: Solid, point: tuple[float, float], tops: dict[Solid, float]) -> float | None:
+def _wall_height(base: Solid, point: tuple[float, float], tops: dict[Solid, float]) -> float | None:
     """Height of the highest wall under a point of a footprint, if there is one."""
     right, ahead = rotate(point[0] * base.half.x, point[1] * base.half.z, base.yaw)
     x, z = base.center.x + right, base.center.z + ahead

@@ -282,14 +282,14 @@ class Stockpiler:
                 if age < supply.ripening:
                     self._hanging.add(prop, born)
         self._steps += 1
-        sunk = self._opened(self._steps - self._opens) * HATCH_HEIGHT
+        sunk = self._hatch_opening(self._steps - self._opens) * HATCH_HEIGHT
         if sunk != self._sunk:
             self._sunk = sunk
             x, y, z = self._closed
             self._stage.physics.move(self._hatch, (x, y - sunk, z))
             self._stage.scene.center[self._row, 1] = y - sunk
 
-    def _opened(self, steps: int) -> float:
+    def _hatch_opening(self, steps: int) -> float:
         """How far the hatch is open, 0 to 1, a number of steps after it first began to open."""
         if steps <= 0:
             return 0.0

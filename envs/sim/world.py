@@ -151,7 +151,7 @@ class World:
         solids = list(self._solids())
         for copy in range(item.copies):
             lists = {key: getattr(item, key)[copy : copy + 1] for key in PER_COPY}
-            thing = self._placed(item.model_copy(update=lists), solids)
+            thing = self._place_free(item.model_copy(update=lists), solids)
             if thing is not None and len(self.scene) < MAX_OBJECTS:
                 prop = self._spawn(thing)
                 props.append(prop)
@@ -287,7 +287,7 @@ class World:
                     prop.triggers.append(DataZone(thing, self))
         stage.act(prop)
 
-    def _placed(self, item: Item, solids: Sequence[Solid]) -> PlacedObject | None:
+    def _place_free(self, item: Item, solids: Sequence[Solid]) -> PlacedObject | None:
         """One copy in a place that is free now, or None."""
         arena = Arena(items=(_AGENT_AFAR, item))
         for _ in range(OBJECT_TRIES):

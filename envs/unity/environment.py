@@ -150,7 +150,7 @@ class UnityEnvironment:
         reward, self._owed = seen.reward + self._owed, 0.0
         harmed_before, self._harmed = self._harmed, seen.reward < -self._decay * (1 + _FLOAT32)
         if seen.over:
-            ended_by = _ended_by(observation.health, self._harmed or harmed_before)
+            ended_by = _infer_end(observation.health, self._harmed or harmed_before)
             return Step(Phase.LAST, reward, ended_by, self._observation_asked_for(observation))
         if self._settings.verify:
             try:
@@ -236,7 +236,7 @@ def identity(build: Path) -> str:
     return f"{build.name} sha256:{digest.hexdigest()[:16]}"
 
 
-def _ended_by(health: float, harmed: bool) -> EndedBy:
+def _infer_end(health: float, harmed: bool) -> EndedBy:
     """Infer why an episode is over, by the rule of `EndedBy`.
 
     Args:

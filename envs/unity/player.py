@@ -167,13 +167,13 @@ class Build:
             raise BuildError(_sentence(self._error)) from self._error
         if self._env is None:
             raise BuildError(f"it sent no observation within {self._options.start_seconds} s")
-        return self._seen()
+        return self._read_step()
 
     def again(self, arena: str) -> BuildStep:
         """Start another episode, one physics step later as after any reset but the first."""
         self._write(arena)
         self._env.reset(self._arena)
-        return self._seen()
+        return self._read_step()
 
     def step(self, move: int, turn: int) -> BuildStep:
         """Take one decision."""
@@ -185,7 +185,7 @@ class Build:
             name, base_env.ActionTuple(discrete=np.array([[move, turn]], np.int32))
         )
         self._env.step()
-        return self._seen()
+        return self._read_step()
 
     def close(self) -> None:
         """End the process, by force if asking does not help."""
@@ -269,7 +269,7 @@ class Build:
             raise _BuildCancelled
         return self._seed
 
-    def _seen(self) -> BuildStep:
+    def _read_step(self) -> BuildStep:
         """What the build now sends; messages with neither a decision nor an end are skipped."""
         (name,) = self._env.behavior_specs
         for _ in range(_SILENT):
@@ -278,7 +278,7 @@ class Build:
                 raise BuildError("it has more than one agent; one is supported")
             for steps, over in ((ends, True), (decisions, False)):
                 if len(steps):
-                    return _seen(over, float(steps.reward[0]), [o[0] for o in steps.obs])
+                    return _build_step(over, float(steps.reward[0]), [o[0] for o in steps.obs])
             self._env.step()
         raise BuildError(f"it sent {_SILENT} messages without an observation")
 
@@ -471,7 +471,7 @@ def _receive(connection: socket.socket, size: int) -> bytes | None:
     return bytes(data)
 
 
-def _seen(over: bool, reward: float, observations: list[Any]) -> BuildStep:
+def _build_step(over: bool, reward: float, observations: list[Any]) -> BuildStep:
     """Assign the client's list of observations: camera if there is one, rays, vector."""
     import numpy as np
 

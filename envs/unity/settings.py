@@ -120,7 +120,7 @@ def store(**values: str) -> Path:
     """Store settings in the file, beside those stored before; returns the file."""
     path = settings_file()
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = {**_stored(), **values}
+    kept = {**_read_stored(), **values}
     fresh = path.with_suffix(".new")
     fresh.write_text(json.dumps(kept, indent=2) + "\n")
     fresh.replace(path)
@@ -153,13 +153,13 @@ class _StoredSettings(PydanticBaseSettingsSource):
     """What `store` kept."""
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        return _stored().get(field_name), field_name, False
+        return _read_stored().get(field_name), field_name, False
 
     def __call__(self) -> dict[str, Any]:
-        return _stored()
+        return _read_stored()
 
 
-def _stored() -> dict[str, Any]:
+def _read_stored() -> dict[str, Any]:
     path = settings_file()
     try:
         return json.loads(path.read_text())

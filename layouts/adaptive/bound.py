@@ -99,7 +99,7 @@ def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[I
     for outcome, start in product(range(len(layout.outcomes)), range(0, len(counts), _ROWS)):
         rows = slice(start, start + _ROWS)
         columns, given = bank.distinct[rows], counts[rows] * bank.gives[rows, outcome]
-        expected = _expected(bank.evaluator, columns, z, outcome)
+        expected = _expectations(bank.evaluator, columns, z, outcome)
         metric = information_of(layout, columns, expected, outcome)
         slopes = np.stack(
             [_slope(bank.evaluator, columns, z, k, outcome) for k in range(z.shape[1])]
@@ -165,7 +165,7 @@ def information_of(layout: Layout, columns: Floats, expected: Floats, outcome: i
     Args:
         layout: The layout.
         columns: Columns of the instances.
-        expected: (1 or 2, instances, agents), as `_expected` returned it.
+        expected: (1 or 2, instances, agents), as `_expectations` returned it.
         outcome: Index of the outcome in the layout.
 
     Returns:
@@ -187,11 +187,11 @@ def _slope(evaluator: Evaluator, columns: Floats, z: Floats, latent: int, outcom
     """Derivative of the expected outcome by one latent, (1 or 2, instances, agents)."""
     step = np.zeros(z.shape[1])
     step[latent] = STEP
-    high, low = (_expected(evaluator, columns, z + s * step, outcome) for s in (1.0, -1.0))
+    high, low = (_expectations(evaluator, columns, z + s * step, outcome) for s in (1.0, -1.0))
     return (high - low) / (2.0 * STEP)
 
 
-def _expected(evaluator: Evaluator, columns: Floats, z: Floats, outcome: int) -> Floats:
+def _expectations(evaluator: Evaluator, columns: Floats, z: Floats, outcome: int) -> Floats:
     """P(success) or mean score, and the sample size of scores: (1 or 2, instances, agents)."""
     theta = evaluator.layout.from_standard(z)
     p = evaluator.by_instance(theta, columns, np.float64, outcome)

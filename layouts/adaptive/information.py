@@ -489,7 +489,7 @@ def _table_of_one(given: _OutcomeModel, weights: Floats) -> Floats:
     if given.size is None:
         y, share = _counts(int(given.trials[0]))
         return portable.exp(given.log_table(y)) * share[:, np.newaxis]
-    y = _drawn([given], weights)[0]
+    y = _draw_outcomes([given], weights)[0]
     return _importance(given.log_table(y), weights)
 
 
@@ -499,7 +499,7 @@ def _table_of_all(given: Sequence[_OutcomeModel], weights: Floats) -> Floats:
         each = np.array(list(product(*(map(float, range(count)) for count in counts)))).T
         logs = [outcome.log_table(y) for outcome, y in zip(given, each, strict=True)]
         return portable.exp(np.sum(logs, axis=0))
-    each = _drawn(given, weights)
+    each = _draw_outcomes(given, weights)
     logs = [outcome.log_table(y) for outcome, y in zip(given, each, strict=True)]
     return _importance(np.asarray(np.sum(logs, axis=0)), weights)
 
@@ -511,7 +511,7 @@ def _importance(log_table: Floats, weights: Floats) -> Floats:
     return table / (len(table) * portable.dot(table, weights)[:, np.newaxis])
 
 
-def _drawn(given: Sequence[_OutcomeModel], weights: Floats) -> list[Floats]:
+def _draw_outcomes(given: Sequence[_OutcomeModel], weights: Floats) -> list[Floats]:
     """Outcomes drawn jointly from the prediction, each (draws,); the draws are deterministic."""
     steps = (np.arange(NODES) + 0.5) / NODES
     rows = np.minimum(np.digitize(steps, np.cumsum(weights)), len(weights) - 1)

@@ -311,7 +311,7 @@ class Learner:
     def _asked(self, pending: Sequence[str], episode: int | None) -> Choice | None:
         number = self._free(self.n + len(pending)) if episode is None else episode
         distrust = self._fallback and self.contradicted
-        examined = self._examined
+        examined = self._examine_rivals
         doubted = examined is not None and not examined.passes(last=False)
         telling = None if distrust else self._telling_of_cues(pending)
         wanted = self._of_chooser(examined.wanted) if examined is not None and doubted else None
@@ -367,7 +367,7 @@ class Learner:
         """
         self._insist_known(instance)
         values = values_of(self.layout, outcome)
-        y = self._checked(values, self._features(instance))
+        y = self._check_values(values, self._features(instance))
         number = self._number(instance, episode)
         self._take_in(instance, values, y, number, random, wager, played_before)
 
@@ -386,7 +386,7 @@ class Learner:
         The arguments and errors are those of `tell`.
         """
         self._insist_known(instance)
-        nothing = self._checked(self._nothing, self._features(instance))
+        nothing = self._check_values(self._nothing, self._features(instance))
         missing = np.full(len(self.layout.outcomes), np.nan)
         number = self._number(instance, episode)
         self._take_in(instance, missing, nothing, number, random, wager, played_before)
@@ -411,7 +411,7 @@ class Learner:
         if before is None:
             before = after if drawn.before is None else drawn.before
         self._come_to(before)
-        columns = self._prepared(instance)
+        columns = self._prepare_columns(instance)
         chance = self._weigh_in(instance, columns, y, number, random) if observed else 1.0
         first = bool(np.isfinite(values[0])) and instance not in self._evidence
         if first and self._bettor is not None and not self.bank.offered[self._rows[name]]:
@@ -499,7 +499,7 @@ class Learner:
             settles: Whether to stop once every capability is known or given up.
         """
         alone = self._judged_alone
-        if alone.facts is not None and self.contradicted == self._alarmed:
+        if alone.facts is not None and self.contradicted == self._alarm_stands:
             verdict = alone.judged(seconds=seconds, settles=settles)
         else:
             verdict = self._stopper.verdict(
@@ -546,13 +546,13 @@ class Learner:
             A row for each node: kind, estimate, low and high ends of the 90 % interval, unit,
             status and note. An estimate is missing where next to nothing was learnt.
         """
-        return _shown().learner_frame(self)
+        return _verdict_maker().learner_frame(self)
 
     def __repr__(self) -> str:
         return f"<Learner for {self.layout.name}: {self.n} outcomes of {len(self.bank)} items>"
 
     def _repr_html_(self) -> str:
-        return _shown().learner_html(self)
+        return _verdict_maker().learner_html(self)
 
     def data(self) -> Data:
         """All outcomes so far, with the weights that repeats now have."""
@@ -619,7 +619,7 @@ class Learner:
         if not self.contradicted:
             return ""
         where = "; ".join(map(_describe_suspect, self.suspects[:MOST]))
-        if not self._alarmed:
+        if not self._alarm_stands:
             return f"by the check after episode {self.n}: {where}"
         where = where or "predictions fail, in no stratum above all"
         return f"since episode {self._watch.raised_at}: {where}"
@@ -631,9 +631,9 @@ class Learner:
         It is empty if what was played does not contradict the layout. Where the alarm does not
         stand, they are those of the check before the last word.
         """
-        if self._alarmed:
+        if self._alarm_stands:
             return self._watch.suspects()
-        examined = self._examined
+        examined = self._examine_rivals
         return list(examined.suspects) if self.contradicted and examined is not None else []
 
     @property
@@ -644,9 +644,9 @@ class Learner:
     @property
     def contradicted(self) -> bool:
         """Whether what was played contradicts the layout: by the alarm, or by the last check."""
-        if self._alarmed:
+        if self._alarm_stands:
             return True
-        examined = self._examined
+        examined = self._examine_rivals
         return examined is not None and examined.contradicts
 
     @property
@@ -667,7 +667,7 @@ class Learner:
         """When the alarm was raised, and whether it stands in hindsight; None if not raised."""
         if self.raised_at is None:
             return None
-        return {"raised_at": self.raised_at, "stands": self._alarmed}
+        return {"raised_at": self.raised_at, "stands": self._alarm_stands}
 
     @property
     def retest(self) -> dict[str, Any] | None:
@@ -726,7 +726,7 @@ class Learner:
         reseeds = {f"reseed{i}": reseed.draws for i, reseed in enumerate(self._reseeds)}
         rows = {f"made{i}": row[0] for i, row in enumerate(self._made.values())}
         message = {
-            "made_with": self._made_with,
+            "made_with": self._settings,
             "told": list(self._told.values()),
             "drawn": [(*at, *record) for at, record in self._drawn.items()],
             "reseeds": [(reseed.n, reseed.told) for reseed in self._reseeds],
@@ -751,7 +751,7 @@ class Learner:
         message, arrays = messages.unpack(
             saved[start : start + text], saved[start + text : start + text + payload]
         )
-        for what, value in self._made_with.items():
+        for what, value in self._settings.items():
             if message["made_with"].get(what) != value:
                 raise ValueError(f"this was saved with another {what}; make the learner as then")
         for i, (name, offer) in enumerate(message["made"]):
@@ -782,7 +782,7 @@ class Learner:
         where the layout is contradicted.
         """
         grown = _GROWN if self._succeeds else _GROWN_SLOWLY
-        return self.n >= grown * self._restarted and self._alarmed
+        return self.n >= grown * self._restarted and self._alarm_stands
 
     def _come_to(self, played_before: int) -> None:
         """Look at all instances as they are for an agent that has played so many."""
@@ -826,7 +826,7 @@ class Learner:
                 observation = observations[count]
                 values = np.array(observation.values, np.float64)
                 shown = values if np.isfinite(values).any() else self._nothing
-                y = self._checked(shown, self._features(observation.instance))
+                y = self._check_values(shown, self._features(observation.instance))
                 self._take_in(
                     observation.instance,
                     values,
@@ -885,7 +885,7 @@ class Learner:
             number += 1
         return number
 
-    def _checked(self, values: Floats, features: Floats) -> Outcome:
+    def _check_values(self, values: Floats, features: Floats) -> Outcome:
         """Check the values and convert them to the form that the posterior takes."""
         row = self.layout.check_outcomes(values[np.newaxis], features)
         return float(row[0]) if row.ndim == 1 else tuple(row[0].tolist())
@@ -954,13 +954,13 @@ class Learner:
             self._place(instance)
 
     def _place(self, instance: str) -> None:
-        for row in self._placed([instance]):
+        for row in self._places_of([instance]):
             self._rows_played.append(row)
             self._counts[row] += 1
 
     def _note_played(self, instance: str, y: Outcome, observed: bool) -> None:
         """Keep what is asked again and again of all episodes, as far as it can be summed up."""
-        columns, row = self._prepared(instance), self._row(instance)
+        columns, row = self._prepare_columns(instance), self._row(instance)
         self._played.append(row)
         self._columns.append(columns[0])
         self._place(instance)
@@ -978,9 +978,9 @@ class Learner:
     def _history(self, pending: Sequence[str] = ()) -> History:
         retest = None if self.policy.exposures == 1 else self._evidence.retest
         played = Rows(self._rows_played.rows)
-        return History(played, self._placed(pending), retest, self._counts)
+        return History(played, self._places_of(pending), retest, self._counts)
 
-    def _placed(self, instances: Sequence[str]) -> list[int]:
+    def _places_of(self, instances: Sequence[str]) -> list[int]:
         names = (self._offer_of.get(name, name) for name in instances)
         return [self._places[name] for name in names if name in self._places]
 
@@ -995,7 +995,7 @@ class Learner:
             return self.bank.features[[self._rows[instance]]]
         return self.layout.count_on(row, self.bank.played_before)
 
-    def _prepared(self, instance: str) -> Floats:
+    def _prepare_columns(self, instance: str) -> Floats:
         """Prepared columns of an instance, (1, columns)."""
         if instance in self._made:
             return self.bank.evaluator.columns(self._features(instance))
@@ -1003,7 +1003,7 @@ class Learner:
         return self.bank.distinct[place : place + 1]
 
     @property
-    def _alarmed(self) -> bool:
+    def _alarm_stands(self) -> bool:
         """Whether the alarm stands."""
         standing = self._standing
         return standing.fails if isinstance(standing, _Hindsight) else standing
@@ -1077,7 +1077,7 @@ class Learner:
         if not asked.any():
             return None
         success = np.full(len(bank), np.nan)
-        success[asked] = self._expected(bank.features[asked])
+        success[asked] = self._expect_success(bank.features[asked])
         return to_be_tried(findings, bank.misleading, success, asked)
 
     def _finding_of(self, cue: Cue) -> CueFinding:
@@ -1086,9 +1086,9 @@ class Learner:
         there = np.flatnonzero((misleads == 1.0) & (self._evidence.weights > 0.0))
         features = self._columns.rows[there, : len(self.layout.features)]
         outcomes = self._evidence.outcomes[there]
-        return cue_finding(cue, misleads[there], outcomes, self._expected(features))
+        return cue_finding(cue, misleads[there], outcomes, self._expect_success(features))
 
-    def _expected(self, features: Floats) -> Floats:
+    def _expect_success(self, features: Floats) -> Floats:
         """Success that the posterior expects of instances, (instances,)."""
         evaluator, posterior = self.bank.evaluator, self._posterior
         columns = evaluator.columns(features)
@@ -1102,7 +1102,7 @@ class Learner:
     @property
     def _unproven(self) -> bool:
         """Whether all is precise, and the check lets no session end as precise yet."""
-        examined = self._examined
+        examined = self._examine_rivals
         return examined is not None and self.settled and not examined.passes(last=self._is_last)
 
     @property
@@ -1125,18 +1125,18 @@ class Learner:
         kept = self._kept_verdict
         if kept is None or kept.n != self.n or any(map(is_not, kept.key, key)):
             verdict = self._stopper.verdict(
-                self._posterior, self._chooser, self._history(), contradicted=self._alarmed
+                self._posterior, self._chooser, self._history(), contradicted=self._alarm_stands
             )
             kept = self._kept_verdict = _KeptVerdict(key, self.n, verdict)
         return kept.verdict
 
     @property
-    def _examined(self) -> Examination | None:
+    def _examine_rivals(self) -> Examination | None:
         """How the layout's rivals fare, where all is precise or nothing more is played.
 
         It follows from what was told alone, and costs nothing as long as something is open.
         """
-        if self._alarmed or not (self.settled or self.n >= self.rule.max_episodes):
+        if self._alarm_stands or not (self.settled or self.n >= self.rule.max_episodes):
             return None
         key = self._judged_alone
         if self._kept_examination is None or self._kept_examination[0] is not key:
@@ -1146,7 +1146,7 @@ class Learner:
         return self._kept_examination[1]
 
     @cached_property
-    def _made_with(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """All that determines the state beside what was told, as JSON values."""
         bank = self.bank.at(self._before_all)
         known = hashlib.sha256(bank.features.tobytes())
@@ -1173,7 +1173,7 @@ class Learner:
         return json.loads(json.dumps(settings))
 
 
-def _shown() -> Any:
+def _verdict_maker() -> Any:
     """What shows a learner: it stands above the learner, so it is looked up when it is needed."""
     return import_module("animalcat.layouts.fitting.estimates")
 

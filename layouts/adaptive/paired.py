@@ -161,7 +161,9 @@ def e_value(differences: Sequence[float] | Floats) -> float:
     Raises:
         ValueError: A difference is not between -1 and 1.
     """
-    return float(portable.exp(min(_MOST, log_capital(*_counted(differences), np.zeros(1))[0])))
+    return float(
+        portable.exp(min(_MOST, log_capital(*_count_differences(differences), np.zeros(1))[0]))
+    )
 
 
 def compare(differences: Sequence[float] | Floats, error: float = ERROR) -> PairedComparison:
@@ -180,7 +182,7 @@ def compare(differences: Sequence[float] | Floats, error: float = ERROR) -> Pair
     Raises:
         ValueError: A difference is not between -1 and 1.
     """
-    values, counts = _counted(differences)
+    values, counts = _count_differences(differences)
     pairs = int(counts.sum())
     mean = float(portable.dot(values, counts)) / pairs if pairs else 0.0
     kept = _MEANS[log_capital(values, counts, _MEANS) < portable.log(1.0 / error)]
@@ -215,7 +217,9 @@ def log_capital(values: Floats, counts: npt.NDArray[np.int64], means: Floats) ->
     return portable.logsumexp(logs, axis=-1) - portable.log(_NODES)
 
 
-def _counted(differences: Sequence[float] | Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _count_differences(
+    differences: Sequence[float] | Floats,
+) -> tuple[Floats, npt.NDArray[np.int64]]:
     given = np.asarray(differences, np.float64)
     if not np.all(np.abs(given) <= 1.0):
         raise ValueError("differences of outcomes between 0 and 1 lie between -1 and 1")

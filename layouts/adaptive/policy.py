@@ -274,8 +274,8 @@ class Chooser:
             return None
         generator = rng(posterior.seed, "select", episode)
         shares = np.array([b.share for b in branches])
-        branch = branches[_drawn(shares, generator.random())]
-        index = _drawn(branch.probabilities, generator.random())
+        branch = branches[_draw_index(shares, generator.random())]
+        index = _draw_index(branch.probabilities, generator.random())
         scores = self.scores(posterior, history)
         chances = propensities(branches, len(self.bank))
         available = self.available(history, distrust=distrust)
@@ -389,11 +389,11 @@ class Chooser:
         sets, size = self.bank.sets, len(self.bank)
         members = np.bincount(sets, fresh, size)[sets]
 
-        def shared(chances: Floats) -> Floats:
+        def share_out(chances: Floats) -> Floats:
             whole = np.bincount(sets, np.where(fresh, chances, 0.0), size)[sets]
             return np.where(fresh & (members > 1.0), whole / np.maximum(members, 1.0), chances)
 
-        return tuple(replace(b, probabilities=shared(b.probabilities)) for b in branches)
+        return tuple(replace(b, probabilities=share_out(b.probabilities)) for b in branches)
 
     def _branches_drawn_from(
         self,
@@ -592,7 +592,7 @@ def _criterion(policy: Policy) -> Criterion:
     return PerSecond(criterion) if policy.per_second else criterion
 
 
-def _drawn(probabilities: Floats, u: float) -> int:
+def _draw_index(probabilities: Floats, u: float) -> int:
     """The index that a uniform number selects; never one of probability 0."""
     possible = np.flatnonzero(probabilities)
     total = np.cumsum(probabilities[possible])

@@ -246,8 +246,8 @@ def _end(facts: Facts) -> tuple[End | None, str]:
         return facts.other
     if facts.contradicted and facts.rule.stop_at_alarm:
         return "layout contradicted", "layout contradicted: it does not describe this agent"
-    known = _known(facts) if _may_settle(facts) and not facts.doubted else None
-    used = _used(facts.rule, facts.played, facts.seconds)
+    known = _end_by_facts(facts) if _may_settle(facts) and not facts.doubted else None
+    used = _spent_budgets(facts.rule, facts.played, facts.seconds)
     if facts.rule.combine == "all":
         met = ([known] if known else []) + used
         wanted = 1 + bool(facts.rule.max_seconds) + _may_settle(facts)
@@ -269,7 +269,7 @@ def _may_settle(facts: Facts) -> bool:
     )
 
 
-def _known(facts: Facts) -> tuple[End, str] | None:
+def _end_by_facts(facts: Facts) -> tuple[End, str] | None:
     known = facts.known
     words = set(known.values())
     if words == {"precise"}:
@@ -296,7 +296,7 @@ def _known(facts: Facts) -> tuple[End, str] | None:
     return None
 
 
-def _used(rule: StoppingRule, played: int, seconds: float) -> list[tuple[End, str]]:
+def _spent_budgets(rule: StoppingRule, played: int, seconds: float) -> list[tuple[End, str]]:
     """The budgets that are used up."""
     used: list[tuple[End, str]] = []
     if played >= rule.max_episodes:

@@ -196,8 +196,8 @@ def asked_of(bank: Bank, times: Ints, left: Mask, same: Sequence[float]) -> dict
         asked = times[rows]
         if int(asked.sum()) < _OFTEN:
             continue
-        easiest = float(demands[rows[_reached(asked)]])
-        hardest = float(demands[rows[-1 - _reached(asked[::-1])]])
+        easiest = float(demands[rows[_first_often(asked)]])
+        hardest = float(demands[rows[-1 - _first_often(asked[::-1])]])
         rest = demands[rows[left[rows]]]
         least = float(rest.min(initial=easiest))
         most = float(rest.max(initial=hardest))
@@ -208,7 +208,7 @@ def asked_of(bank: Bank, times: Ints, left: Mask, same: Sequence[float]) -> dict
     return found
 
 
-def _reached(times: Ints) -> int:
+def _first_often(times: Ints) -> int:
     """Where the counts, summed from the first on, reach `_OFTEN`."""
     return int(np.argmax(np.cumsum(times) >= _OFTEN))
 

@@ -108,7 +108,7 @@ def judge(
         effort: How long to sample.
     """
 
-    def judged(model: PopulationModel) -> list[tuple[str, float]]:
+    def judge_model(model: PopulationModel) -> list[tuple[str, float]]:
         folds = min(FOLDS, len(table.agents) // 2)
         if folds < 2:
             return [("held_out", 0.0)]
@@ -127,7 +127,7 @@ def judge(
             findings += [(f"brier_{told}", pair.ours), (f"brier_{told}_as_written", pair.theirs)]
         return findings
 
-    return judged
+    return judge_model
 
 
 def _fold(

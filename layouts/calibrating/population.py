@@ -184,7 +184,7 @@ class PopulationModel:
 
         sample: Any = nutpie.sample  # its overloads do not know the mass matrix
         result = sample(
-            self._compiled.with_data(weights=weights),
+            self._compile_model.with_data(weights=weights),
             draws=effort.draws * (attempt + 1),
             tune=effort.tune * (attempt + 1),
             chains=effort.chains,
@@ -197,7 +197,8 @@ class PopulationModel:
             target_accept=_ACCEPTANCES[min(attempt, 1)],
         )
         posterior: dict[str, Floats] = {
-            name: np.asarray(result.posterior[name].values, np.float64) for name in self._named
+            name: np.asarray(result.posterior[name].values, np.float64)
+            for name in self._parameter_names
         }
         divergences = int(compat.statistic(result, "diverging").sum())
         diagnostics = _diagnostics(posterior, divergences, attempt + 1)
@@ -218,15 +219,17 @@ class PopulationModel:
         return tuple(n.name for n in self.layout.ordered if isinstance(n.link, LogisticMargin))
 
     @property
-    def _named(self) -> list[str]:
+    def _parameter_names(self) -> list[str]:
         each = [f"{what}_{name}" for what in ("slope", "demand") for name in self._margins]
         return ["location", "scale", "easiness", "spread", "sharpness", *each]
 
     @cached_property
-    def _compiled(self) -> Any:
+    def _compile_model(self) -> Any:
         import nutpie
 
-        return nutpie.compile_pymc_model(self._model(), backend="numba", var_names=self._named)
+        return nutpie.compile_pymc_model(
+            self._model(), backend="numba", var_names=self._parameter_names
+        )
 
     def _model(self) -> Any:
         import pymc
@@ -266,7 +269,7 @@ class PopulationModel:
             sharpness = pm.Deterministic(
                 "sharpness", pt.exp(pm.HalfNormal("unlike", _UNLIKE_SD) * sharper)
             )
-            explained = self._told * sharpness * _logit(expected)
+            explained = self._share_told * sharpness * _logit(expected)
             sampled = pm.Flat("sampled", shape=instances)
             free = sampled - self._level(explained)
             pm.Potential("spreading", pm.logp(pm.Normal.dist(0.0, spread), free).sum())
@@ -284,7 +287,7 @@ class PopulationModel:
         return values - there * (there / there.sum() * values).sum()
 
     @property
-    def _told(self) -> Floats:
+    def _share_told(self) -> Floats:
         """Share of what is known of each instance that its outcomes say, (instances,)."""
         number = self._played.sum(axis=0)
         return number / (number + _ALONE)

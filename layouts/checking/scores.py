@@ -75,7 +75,7 @@ def murphy(predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None =
         bins: Number of bins of equal width in [0, 1]. None groups equal predictions, which is exact
             but says little if nearly every prediction is different.
     """
-    p, y = _checked(predicted, outcomes)
+    p, y = _check_pair(predicted, outcomes)
     rows, counts = _groups(p, bins)
     mean_p = np.bincount(rows, p) / counts
     mean_y = np.bincount(rows, y) / counts
@@ -113,7 +113,7 @@ def reliability_curve(
 
     The interval treats outcomes as trials; for scores between 0 and 1 it is too wide.
     """
-    p, y = _checked(predicted, outcomes)
+    p, y = _check_pair(predicted, outcomes)
     rows, counts = _groups(p, bins)
     sums = np.bincount(rows, y)
     tail = (1.0 - INTERVAL_SHARE) / 2.0
@@ -130,13 +130,13 @@ def reliability_curve(
 
 def brier(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     """Mean squared error of predictions of success or score."""
-    p, y = _checked(predicted, outcomes)
+    p, y = _check_pair(predicted, outcomes)
     return float(np.mean((p - y) ** 2))
 
 
 def log_score(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     """Mean of -ln P(outcome), in nats; infinite if an outcome had a predicted probability of 0."""
-    p, y = _checked(predicted, outcomes)
+    p, y = _check_pair(predicted, outcomes)
     with np.errstate(divide="ignore"):
         return float(-np.mean(xlogy(y, p) + xlogy(1.0 - y, 1.0 - p)))
 
@@ -150,7 +150,7 @@ def auc(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     Raises:
         ValueError: An outcome is neither 0 nor 1.
     """
-    p, y = _checked(predicted, outcomes)
+    p, y = _check_pair(predicted, outcomes)
     if not np.isin(y, (0.0, 1.0)).all():
         raise ValueError("AUC takes outcomes 0 and 1; for scores take `rmse` or `r2`")
     wins = int(y.sum())
@@ -174,7 +174,7 @@ def r2(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     Returns:
         NaN if all outcomes are equal.
     """
-    p, y = _checked(predicted, outcomes)
+    p, y = _check_pair(predicted, outcomes)
     return 1.0 - brier(p, y) / float(y.var()) if np.ptp(y) > 0 else float("nan")
 
 
@@ -196,7 +196,7 @@ def score(
     predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None = 10
 ) -> PredictionScores:
     """Compute all scores."""
-    p, y = _checked(predicted, outcomes)
+    p, y = _check_pair(predicted, outcomes)
     parts = murphy(p, y, bins)
     binary = bool(np.isin(y, (0.0, 1.0)).all())
     return PredictionScores(
@@ -232,7 +232,7 @@ def bootstrap(
         instances: (predictions,), the instance of each prediction if some are predicted several
             times; instances are then resampled with all their predictions.
     """
-    p, y = _checked(predicted, outcomes)
+    p, y = _check_pair(predicted, outcomes)
     generator = np.random.default_rng(seed)
     keys = np.arange(len(y)) if instances is None else np.asarray(instances)
     order = np.argsort(keys, kind="stable")
@@ -262,7 +262,7 @@ def _interval(value: float, drawn: Floats) -> Estimate:
     return Estimate(value, float(low), float(high))
 
 
-def _checked(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> tuple[Floats, Floats]:
+def _check_pair(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> tuple[Floats, Floats]:
     p = np.asarray(predicted, dtype=np.float64)
     y = np.asarray(outcomes, dtype=np.float64)
     if p.ndim != 1 or p.shape != y.shape or not len(p):

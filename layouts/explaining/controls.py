@@ -326,13 +326,13 @@ def _compare_paradigms(
         cells.count((True, False)),
         cells.count((False, True)),
         cells.count((False, False)),
-        taken=_taken(pairs, taken),
+        taken=_words_of_difference(pairs, taken),
         about=words.pop() if len(words) == 1 else "",
         pairs=tuple((one.instance, other.instance) for one, other in pairs),
     )
 
 
-def _taken(
+def _words_of_difference(
     pairs: Sequence[tuple[PlayedArena, PlayedArena]], words: Mapping[str, tuple[str, str]]
 ) -> str:
     """What a control takes away of every pair, in words; empty if no feature says it."""

@@ -262,7 +262,7 @@ def _need(
         demand, margin, ahead = float(value), float(over.mean()), float((over > 0.0).mean())
         interval = (float(low), float(high))
         asks = scale.exactly(demand) + (f" of {scale.feature}" if scale.feature else "")
-        counted = _counted(bank, i, scale, row, demand)
+        counted = _why_counted(bank, i, scale, row, demand)
     changed, like, better = _without(bank, theta, i, row)
     predicted = expected(bank.evaluator, better, bank.evaluator.columns(like[np.newaxis]))[:, 0]
     low, high = np.quantile(predicted, [0.05, 0.95])
@@ -284,7 +284,7 @@ def _need(
     )
 
 
-def _counted(bank: Bank, i: int, scale: Scale, row: Floats, demand: float) -> str:
+def _why_counted(bank: Bank, i: int, scale: Scale, row: Floats, demand: float) -> str:
     """Say why an arena asks for another value of a feature than it has; empty where it does not.
 
     The layout may weigh the feature with others, such as distance with what is behind, or may ask
@@ -403,7 +403,7 @@ def _words(
     none_alone = first is None or chance > first.decided
     if none_alone and failed and len(lacking) > 1:
         each = "; ".join(
-            f"{need.node}, where it asks for {_asked(need)} and it masters {need.has}"
+            f"{need.node}, where it asks for {_ask(need)} and it masters {need.has}"
             for need in lacking
         )
         said.append(
@@ -418,7 +418,7 @@ def _words(
     elif failed and not first.short:  # what it masters by its estimate made nothing fail
         said.append(
             "Of what this layout knows, nothing clearly made it fail. It is nearest to its limit "
-            f"in {first.node}: the arena asks for {_asked(first)}, and what it masters is more, "
+            f"in {first.node}: the arena asks for {_ask(first)}, and what it masters is more, "
             f"{first.has}. It may have been {CHANCE}, or something that the layout has no node for."
         )
     else:
@@ -427,7 +427,7 @@ def _words(
         if first.node in unshown and len(unshown) > 1:
             shown = f"no ability was shown in any of {' and '.join(unshown)}"
             sure = f"it is open, since {shown}, but perhaps"
-        asked = f": the arena asks for {_asked(first)}, and what it masters is {first.has}"
+        asked = f": the arena asks for {_ask(first)}, and what it masters is {first.has}"
         gap = asked if first.asks else ""
         said.append(
             f"Of what this layout knows, {sure} {first.node} {what} ({percent(first.decided)} "
@@ -449,7 +449,7 @@ def _words(
     return tuple(said)
 
 
-def _asked(need: Need) -> str:
+def _ask(need: Need) -> str:
     return f"{need.asks} ({need.counted})" if need.counted else need.asks
 
 

@@ -171,11 +171,11 @@ def left_out(
     for start in range(0, len(y), _ROWS):
         part = slice(start, start + _ROWS)
         p = expected(evaluator, draws, columns[part], outcome)
-        found[part] = _left_out(p, y[part], weights[part])
+        found[part] = _leave_one_out(p, y[part], weights[part])
     return found
 
 
-def _left_out(p: Floats, y: Floats, weights: Floats) -> Floats:
+def _leave_one_out(p: Floats, y: Floats, weights: Floats) -> Floats:
     """The same from p, (draws, episodes)."""
     clipped = np.clip(p, EDGE, 1.0 - EDGE)
     likelihood = y * np.log(clipped) + (1.0 - y) * np.log1p(-clipped)

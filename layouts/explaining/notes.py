@@ -64,7 +64,7 @@ def notes(
                 side, text = "at most", "no success was seen"
             elif learnt(node.sd, latent.prior.sd):
                 if latent.is_share and not scales[i].margin:
-                    side = _touched(node, scales[i])
+                    side = _touched_end(node, scales[i])
                 else:
                     side = node.side
                     text = _beyond(node, latent.prior.low, latent.prior.high, scales[i])
@@ -73,7 +73,7 @@ def notes(
             and latent.is_share
             and latent.noiseless == 0.0
             and learnt(node.sd, latent.prior.sd)
-            and _touched(node, scales[i]) == "at most"
+            and _touched_end(node, scales[i]) == "at most"
         ):
             side = "at most"  # it may have no noise
         if latent.informative and latent.kind != "bias":
@@ -99,7 +99,7 @@ def _leaning(prior: Prior, scale: Scale) -> str:
     return f"{LEANS} {what}{scale.brief(middle, low, high).estimate}"
 
 
-def _touched(node: NodeSummary, scale: Scale) -> Side | None:
+def _touched_end(node: NodeSummary, scale: Scale) -> Side | None:
     """Which end of its own the interval of a chance reaches, if one alone."""
     bottom, top = _reaches(node, 0.0, 1.0, scale)
     if bottom == top:

@@ -242,7 +242,7 @@ def verdict(
         said.append(f"No ability is named: {_DOUBTED}.")
     elif not converged:
         said.append("The fit has not converged: no number of it is to be relied on.")
-    told = _told(layout, nodes, noted, cost, scales, unlimited)
+    told = _tell_nodes(layout, nodes, noted, cost, scales, unlimited)
     observed = bool(np.isfinite(shares).any())
     if observed:
         noun = words.again if played.repeated else words.many
@@ -323,7 +323,7 @@ def _say_passes(layout: Layout, shares: Floats, noun: str, *, informed: bool) ->
         y = own[np.isfinite(own)]
         if len(y):
             which = f" ({name})" if len(layout.outcomes) > 1 else ""
-            said.append(f"{_reached(y, noun)}{which}")
+            said.append(f"{_words_of_rate(y, noun)}{which}")
     end = ""
     if (shares[np.isfinite(shares)] == 1.0).all():
         end = ", so its limits were not found"
@@ -333,7 +333,7 @@ def _say_passes(layout: Layout, shares: Floats, noun: str, *, informed: bool) ->
     return f"{helped} {all_of(said)}{end}."
 
 
-def _reached(y: Floats, noun: str) -> str:
+def _words_of_rate(y: Floats, noun: str) -> str:
     all_of_them = f"{len(y)} {noun}" if len(y) > 1 else f"the only {noun.removesuffix('s')}"
     if not np.isin(y, (0.0, 1.0)).all():
         return f"reached {percent(float(y.mean()))} of what could be reached in {all_of_them}"
@@ -346,7 +346,7 @@ def _reached(y: Floats, noun: str) -> str:
     return f"passed {passed} {all_of_them}"
 
 
-def _told(
+def _tell_nodes(
     layout: Layout,
     nodes: Sequence[NodeSummary],
     noted: Mapping[str, NodeNote],
@@ -391,11 +391,11 @@ def _abilities(
     can, faked, cannot, unknown = (
         [name for name, which in told.items() if which == wanted] for wanted in get_args(Told)
     )
-    first = [f"it {_listed([each[name] for name in can])}"] if can else []
+    first = [f"it {_join_parts([each[name] for name in can])}"] if can else []
     first += [_say_not_shown(each[name], unsure[name]) for name in faked]
     sentences = [f"{_upper('; '.join(first))}."] if first else []
     if cannot:
-        weaker = _listed([each[name] for name in cannot])
+        weaker = _join_parts([each[name] for name in cannot])
         sentences.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {weaker}.")
     if unknown:
         sentences.append(f"Not known yet: {all_of(unknown)}.")
@@ -448,7 +448,7 @@ def _others(
                 f"nothing explains {percent(node.mean)} of its outcomes "
                 f"(90 %: {100 * low:.0f} to {percent(high)})"
             )
-    return [f"{_upper(_listed(said))}."] if said else []
+    return [f"{_upper(_join_parts(said))}."] if said else []
 
 
 def _value(node: NodeSummary) -> str:
@@ -526,12 +526,12 @@ def _open(
 
 def _by_rival(rival: RivalExplanation, words: Vocabulary) -> str:
     if rival.role == "cue":
-        return f"It seems to go by {rival.name}: it {_seen(rival, words)}."
+        return f"It seems to go by {rival.name}: it {_deeds(rival, words)}."
     aside = ", which should not matter" if rival.role == "irrelevant" else ""
-    return f"It {_seen(rival, words)}{aside}."
+    return f"It {_deeds(rival, words)}{aside}."
 
 
-def _seen(rival: RivalExplanation, words: Vocabulary) -> str:
+def _deeds(rival: RivalExplanation, words: Vocabulary) -> str:
     low, high = rival.rates
     if rival.role == "cue":
         best, worst = percent(high), percent(low)
@@ -552,18 +552,18 @@ def _kind(kind: KindEstimate, words: Vocabulary) -> str:
         named = f"Its kind: a single weakness {sure}"
         if rival is None or (kind.weakness and not _explains(rival)):
             return f"{named}, {kind.weakness or 'which is not named'}."
-        return f"{named}{':' if _explains(rival) else '; for example'} it {_seen(rival, words)}."
+        return f"{named}{':' if _explains(rival) else '; for example'} it {_deeds(rival, words)}."
     if kind.kind == "single strength" and rival is not None:
-        return f"Its kind: a single strength {sure}: it {_seen(rival, words)}."
+        return f"Its kind: a single strength {sure}: it {_deeds(rival, words)}."
     if kind.kind == "fraudster" and rival is not None and rival.role == "cue":
-        return f"Its kind: a fraudster {sure}, who goes by {rival.name}: it {_seen(rival, words)}."
+        return f"Its kind: a fraudster {sure}, who goes by {rival.name}: it {_deeds(rival, words)}."
     if kind.kind in ("fraudster", "context") and rival is not None:
         what = (
             f"a fraudster {sure}, whose success depends on {rival.name}, which should not matter"
             if kind.kind == "fraudster"
             else f"a context agent {sure}, whose success depends on {words.setting}"
         )
-        return f"Its kind: {what}: it {_seen(rival, words)}."
+        return f"Its kind: {what}: it {_deeds(rival, words)}."
     return f"Its kind is unclear: {kind.why}."
 
 
@@ -576,7 +576,7 @@ def _rival_dict(rival: RivalExplanation) -> dict[str, Any]:
     return {**asdict(rival), "rates": list(rival.rates)}
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     shown = list(parts[:_MOST])
     if len(parts) > _MOST:
         shown.append(f"{len(parts) - _MOST} more in the table")

@@ -84,7 +84,7 @@ def with_wider(profile: Profile, learner: Learner, draws: Floats, seed: int) -> 
         layout = replace(learner.layout, latents=tuple(latents))
     except SpecificationError:  # its formulas do not allow such values
         return profile
-    wider = _found(profile.nodes, learner, draws, priors, layout, seed)
+    wider = _priors_of(profile.nodes, learner, draws, priors, layout, seed)
     notes = {**profile.notes}
     played = learner.data().features
     known = zip(profile.nodes, learner.layout.latents, priors, strict=True)
@@ -105,7 +105,7 @@ def _differs(node: NodeSummary, wide: WiderPrior) -> bool:
     return abs(wide.mean - node.mean) > _MOVES * node.sd or wide.sd > _WIDENS * node.sd
 
 
-def _found(
+def _priors_of(
     nodes: Sequence[NodeSummary],
     learner: Learner,
     draws: Floats,

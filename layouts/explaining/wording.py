@@ -499,10 +499,10 @@ def _with(value: str, unit: str) -> str:
 def _by_feature(evaluator: Evaluator, index: int, features: Floats | None) -> Scale | None:
     """Read a capability by its main feature; None if no feature alone decides its demand."""
     layout = evaluator.layout
-    lowest = _opened(layout, np.array([f.low for f in layout.features]))
+    lowest = _open_gates(layout, np.array([f.low for f in layout.features]))
     typical = lowest
     if features is not None and len(features):
-        typical = _opened(layout, np.nanmedian(features, axis=0))
+        typical = _open_gates(layout, np.nanmedian(features, axis=0))
     main = _main_feature(evaluator, index, typical)
     if main is None:
         return None
@@ -543,7 +543,7 @@ def _is_mixed(
     return False
 
 
-def _opened(layout: Layout, row: Floats) -> Floats:
+def _open_gates(layout: Layout, row: Floats) -> Floats:
     """The row with every gate open."""
     row = row.copy()
     row[[layout.feature_names.index(name) for name in layout.gates]] = 1.0

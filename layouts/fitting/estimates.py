@@ -120,17 +120,17 @@ def nodes_text(nodes: Mapping[str, Mapping[str, Any]], title: str) -> str:
         nodes: Nodes by name, as `Profile.nodes_dict` returns them and profiles in JSON have them.
         title: What stands above them.
     """
-    return table_text(*_shown(nodes), title)
+    return table_text(*_filled_columns(nodes), title)
 
 
 def nodes_html(
     nodes: Mapping[str, Mapping[str, Any]], title: str, remarks: Sequence[str] = ()
 ) -> str:
     """The same as HTML for a notebook, with sentences under it."""
-    return stacked_html(table_html(*_shown(nodes), title), *map(line_html, remarks))
+    return stacked_html(table_html(*_filled_columns(nodes), title), *map(line_html, remarks))
 
 
-def _shown(nodes: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[list[object]]]:
+def _filled_columns(nodes: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[list[object]]]:
     """Heads and cells, without columns in which nothing stands."""
     rows: list[list[object]] = []
     for name, node in nodes.items():

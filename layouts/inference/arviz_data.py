@@ -102,7 +102,7 @@ class Sampled:
             }
             groups["sample_stats"] = _finish_dataset(xr.Dataset(each), chains, range(count))
         if len(self.features):
-            seen = self._seen.reshape(len(self.features), -1).T
+            seen = self._outcome_rows.reshape(len(self.features), -1).T
             observed = dict(zip(layout.outcome_names, seen, strict=True))
             groups["observed_data"] = xr.Dataset(
                 {name: (("episode",), values) for name, values in observed.items()}
@@ -143,12 +143,12 @@ class Sampled:
 
     def attributes_of(self, group: str) -> dict[str, str]:
         """The attributes of a group of `POINTWISE`: also which draws it keeps, if not all."""
-        return {**self.attributes, **({_KEPT: words} if (words := self._left_out(group)) else {})}
+        return {**self.attributes, **({_KEPT: words} if (words := self._omission(group)) else {})}
 
     @property
     def left_out(self) -> str:
         """Which draws the groups with a number for each episode keep; empty where they keep all."""
-        words = {self._left_out(group): group for group in POINTWISE if self._left_out(group)}
+        words = {self._omission(group): group for group in POINTWISE if self._omission(group)}
         return "; ".join(f"{group}: {said}" for said, group in words.items())
 
     def blocks(self, group: str) -> Generator[dict[str, npt.NDArray[Any]]]:
@@ -168,13 +168,13 @@ class Sampled:
             part = slice(start, start + rows)
             columns = evaluator.columns(self.features[part])
             if group == "log_likelihood":
-                values = evaluator.pointwise(flat, columns, self._seen[part]).T
+                values = evaluator.pointwise(flat, columns, self._outcome_rows[part]).T
                 yield {name: values.reshape(*shape, len(columns))}
             else:
                 simulated = evaluator.simulate(flat, columns, self._generators[group])
                 yield _outcomes(self.layout, simulated, shape)
 
-    def _left_out(self, group: str) -> str:
+    def _omission(self, group: str) -> str:
         """Which draws a group keeps, in words; empty where it keeps all."""
         _, kept = self.kept(group)
         if kept.step == 1:
@@ -185,7 +185,7 @@ class Sampled:
         )
 
     @cached_property
-    def _seen(self) -> Floats:
+    def _outcome_rows(self) -> Floats:
         outcomes = np.array(self.outcomes, np.float64)
         if self.weights is not None:
             outcomes[self.weights == 0.0] = np.nan  # nothing was observed

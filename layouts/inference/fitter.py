@@ -205,7 +205,7 @@ class Fitter:
                 await self._end()
                 raise
             except (asyncio.IncompleteReadError, ConnectionError, messages.MessageError) as error:
-                killed = await self._killed()
+                killed = await self._was_killed()
                 await self._end()
                 tail = self._stderr.decode(errors="replace").strip() or repr(error)
                 how = "was killed" if killed else "ended unexpectedly"
@@ -274,7 +274,7 @@ class Fitter:
         while part := await process.stderr.read(4096):
             self._stderr = (self._stderr + part)[-_STDERR_KEPT:]
 
-    async def _killed(self) -> bool:
+    async def _was_killed(self) -> bool:
         """Return whether the process, which has closed its pipes, was killed by somebody else."""
         if self._process is None:
             return False

@@ -138,7 +138,7 @@ class LivePosterior:
         rows = zip(
             self._episodes,
             self._features.rows.tolist(),
-            _told(self._outcomes.rows),
+            _tell_form(self._outcomes.rows),
             self._told_weights.rows.tolist(),
             strict=True,
         )
@@ -718,7 +718,7 @@ def _grow_array(values: Floats) -> Growing[np.float64]:
     return grown
 
 
-def _told(outcomes: Floats) -> list[float | tuple[float, ...]]:
+def _tell_form(outcomes: Floats) -> list[float | tuple[float, ...]]:
     """Outcomes in the form of `ToldOutcome.outcome`, one entry per episode."""
     if outcomes.ndim == 1:
         return outcomes.tolist()

@@ -313,14 +313,14 @@ class _ProgramBuilder:
         number: Value = constant
         if columns:
             # A number joins the columns, or else the rows, where it costs nothing per instance.
-            number = self.column(_folded(function, columns, constant, neutral))
+            number = self.column(_fold(function, columns, constant, neutral))
         elif rows and constant != neutral:
             number = neutral
         if rows:
             alone = not columns and constant != neutral
             if len(rows) > 1 or alone:
                 known = constant if alone else neutral
-                mixed.append(self.row(_folded(function, rows, known, neutral)))
+                mixed.append(self.row(_fold(function, rows, known, neutral)))
             else:
                 mixed.append(Vector(rows[0], mixed=False))
         if not mixed:
@@ -359,7 +359,7 @@ def _constant_row(value: float) -> Fill:
     return lambda values: np.full_like(values[0], value)
 
 
-def _folded(
+def _fold(
     function: Callable[[Floats, Floats | float], Floats],
     indices: list[int],
     known: float,

@@ -107,7 +107,7 @@ class RankedDraws:
         ranked = [
             one
             for node, values in zip(layout.latents, draws.T, strict=True)
-            for one in _ranked(values, node.prior)
+            for one in _rank(values, node.prior)
         ]
         self._orders = np.stack([order for order, _ in ranked])
         self._ordered = np.stack([values for _, values in ranked])
@@ -162,7 +162,7 @@ def evidence_at_ends(prior: Prior, values: Floats, weights: Floats) -> tuple[flo
     Returns:
         For each end the average evidence there, as a share of that in the middle.
     """
-    _, (order, shares) = _ranked(values, prior)
+    _, (order, shares) = _rank(values, prior)
     (found,) = _intervals(shares[np.newaxis], order[np.newaxis], weights, np.array([_MIDDLE]))
     return _at_ends(*found.tolist())
 
@@ -174,7 +174,7 @@ def _at_ends(low: float, high: float, first: float, last: float) -> tuple[float,
     return below, above
 
 
-def _ranked(values: Floats, prior: Prior) -> tuple[tuple[Ints, Floats], tuple[Ints, Floats]]:
+def _rank(values: Floats, prior: Prior) -> tuple[tuple[Ints, Floats], tuple[Ints, Floats]]:
     """The order of some values, and them in it; and the same of the prior's share below each."""
     order = np.argsort(values, kind="stable")
     ordered, shares = values[order], np.asarray(portable.ndtr(prior.to_standard(values)))

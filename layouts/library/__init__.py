@@ -92,7 +92,7 @@ def load_layout(source: LayoutSource, variant: str = "") -> Layout:
     if isinstance(text := getattr(source, "text", None), str) and text:
         return parse_layout(text, variant)
     if isinstance(source, Mapping):
-        return _chosen(Marked(as_mapping(source, "layout")), variant)
+        return _make_variant(Marked(as_mapping(source, "layout")), variant)
     if not isinstance(source, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"load_layout: source is {of_kind(source)}; give the name of a layout, a file "
@@ -101,7 +101,7 @@ def load_layout(source: LayoutSource, variant: str = "") -> Layout:
     if isinstance(source, str) and "\n" in source.strip():
         return parse_layout(source, variant)
     try:
-        return _chosen(_read(source), variant)
+        return _make_variant(_read(source), variant)
     except SpecificationError as error:
         if str(source) in ("", *LAYOUTS) or str(error).startswith(f"{source}:"):
             raise
@@ -118,7 +118,7 @@ def parse_layout(text: str, variant: str = "") -> Layout:
     Raises:
         SpecificationError: The text is not YAML or not a layout, or has no such variant.
     """
-    return _chosen(_parse(text, "layout"), variant)
+    return _make_variant(_parse(text, "layout"), variant)
 
 
 def text_of(name: str) -> str:
@@ -214,7 +214,7 @@ def _ordered_variants(definition: Mapping[str, Any]) -> tuple[str, ...]:
     return (default, *(variant for variant in known if variant != default))
 
 
-def _chosen(marked: Marked, variant: str) -> Layout:
+def _make_variant(marked: Marked, variant: str) -> Layout:
     """Make the layout of one variant."""
     from animalcat.layouts.model.spec import from_dict
 

@@ -231,7 +231,7 @@ def demand_layout(
     _check_slopes(slope, found.scales)
     groups, notes = _merge_scales([found.scales[k] for k in kept], levels[:, kept])
     drafts = [_scale(group, found.scales, levels, slope) for group in groups]
-    left = _left(drafts, found.scales, levels, floor)
+    left = _share_left(drafts, found.scales, levels, floor)
     made = tuple(replace(one, left=share) for one, share in zip(drafts, left, strict=True))
     result = DemandLayout(
         text="",
@@ -411,7 +411,7 @@ def _stem(column: str) -> str:
     return stem if stem[0].isalpha() else f"scale{stem}"
 
 
-def _left(
+def _share_left(
     scales: Sequence[DemandScale], columns: Sequence[str], levels: Floats, floor: Floats
 ) -> list[float]:
     """For each ability, the share of the prior's deviation that some outcomes leave.

@@ -180,7 +180,7 @@ class Instances:
         """The features that a layout uses, in its units; NaN where they are missing."""
         unknown = np.full(len(self), np.nan)
         return np.stack(
-            [self._wanted(feature, layout, unknown) for feature in layout.features], axis=1
+            [self._column_of(feature, layout, unknown) for feature in layout.features], axis=1
         )
 
     def _exclusions(self, layout: Layout) -> dict[Exclusion, Floats]:
@@ -209,7 +209,7 @@ class Instances:
                 self._check_spelling(cue.feature, layout)
         return found
 
-    def _wanted(self, feature: Feature, layout: Layout, unknown: Floats) -> Floats:
+    def _column_of(self, feature: Feature, layout: Layout, unknown: Floats) -> Floats:
         if feature.name in self:
             return self._in_unit(feature.name, feature.unit)
         if feature.counts:

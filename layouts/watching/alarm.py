@@ -121,7 +121,7 @@ class Alarm:
         self._whole = np.zeros(3)
         self._restarts = np.zeros((len(_RESTARTS), len(SHIFTS)))
         self._restart_sums = np.zeros((len(_RESTARTS), 3))
-        self._weights, self._restart_weight = self._shared()
+        self._weights, self._restart_weight = self._share_weights()
         self._moments: list[tuple[int, ...]] = []
         self._before: ScoredPrediction | None = None
         self._episodes = 0
@@ -172,7 +172,7 @@ class Alarm:
         if quiet:
             return
         self._streak += laid.streak
-        self._streak_sums += laid.bad * _counted(scored)
+        self._streak_sums += laid.bad * _count_row(scored)
         here = self._labels[:, row] if self._labels.size else np.zeros(0, np.int64)
         known = here >= 0
         cells = self._starts[: len(self._labels)] + here
@@ -185,9 +185,9 @@ class Alarm:
         self._settle(places, alone, factors, scored)
         self._settled.restarts[:, begun] += factors
         self._settled.streak += laid.days
-        self._whole += _counted(scored)
-        self._sums[places] += _counted(scored)
-        self._restart_sums[begun] += _counted(scored)
+        self._whole += _count_row(scored)
+        self._sums[places] += _count_row(scored)
+        self._restart_sums[begun] += _count_row(scored)
         settled = self._settled
         means = self._weighted_means(
             np.concatenate([self._logs[np.newaxis], self._beyond_single()]),
@@ -253,17 +253,19 @@ class Alarm:
 
     def _found_parents(self) -> Ints:
         """(pair cells, 3): each cell of a pair, and those of its two features."""
-        starts = {way.name: int(start) for way, start in self._placed if way.group == "feature"}
+        starts = {
+            way.name: int(start) for way, start in self._place_strata if way.group == "feature"
+        }
         parents = [
             (int(start) + k, starts[way.parents[0]] + i, starts[way.parents[1]] + j)
-            for way, start in self._placed
+            for way, start in self._place_strata
             if way.group == "pair"
             for k, (i, j) in enumerate(way.places)
         ]
         return np.array(parents, np.int64).reshape(-1, 3)
 
     @property
-    def _placed(self) -> list[tuple[Stratification, int]]:
+    def _place_strata(self) -> list[tuple[Stratification, int]]:
         """Each stratification of instances, with the place of its first stratum."""
         return [
             (way, int(start))
@@ -362,7 +364,7 @@ class Alarm:
             for lift in LIFTS
         )
 
-    def _summed(self, logs: Floats) -> Floats:
+    def _sum_logs(self, logs: Floats) -> Floats:
         """Logarithms of the sums over the strata of each stratification, (agents, ways)."""
         most = np.maximum.reduceat(logs, self._starts, axis=1)
         apart = logs - np.repeat(most, self._sizes, axis=1)
@@ -395,7 +397,7 @@ class Alarm:
             *(round(episodes), observed, predicted, evidence * weight),
         )
 
-    def _shared(self) -> tuple[Floats, float]:
+    def _share_weights(self) -> tuple[Floats, float]:
         """The weight of each stratification, and that of the restarts; all sum to 1."""
         number = {group: self._groups.count(group) for group in _SHARES}
         number["time"] += 2  # the restarts, and good and bad days
@@ -426,7 +428,7 @@ class Alarm:
         restarts = portable.logsumexp(whole, axis=1) - portable.log(whole.shape[1]) + share
         restarts = portable.logaddexp(restarts, streak + share)
         each = portable.logsumexp(logs, axis=2) - portable.log(logs.shape[2])
-        single = self._summed(each) - portable.log(self._sizes)
+        single = self._sum_logs(each) - portable.log(self._sizes)
         sets = np.add.reduceat(
             portable.logaddexp(0.0, each) - portable.log(2.0), self._starts, axis=1
         )
@@ -434,7 +436,7 @@ class Alarm:
         return np.asarray(portable.logaddexp(portable.logsumexp(ways, axis=1), restarts))
 
 
-def _counted(scored: ScoredPrediction) -> Floats:
+def _count_row(scored: ScoredPrediction) -> Floats:
     """What a stratum counts: an episode, what was observed, and what was predicted."""
     return np.array([1.0, scored.observed, scored.predicted])
 

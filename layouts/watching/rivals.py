@@ -182,7 +182,7 @@ def examine(
     strata = _strata(ways, rows, times)
     weights = np.array([stratum.weight for stratum in strata])
     there = np.array([stratum.there for stratum in strata])
-    draws = _drawn(evaluator, columns, outcomes, rng(seed, "rivals", len(rows)))
+    draws = _draw_agents(evaluator, columns, outcomes, rng(seed, "rivals", len(rows)))
     logs, predicted, without = _log_factors(evaluator, columns, outcomes, draws, there)
     known = np.isfinite(expected)
     means = np.concatenate(
@@ -199,7 +199,7 @@ def examine(
     return Examination(
         shown,
         float(left),
-        _wanted(ways, worth, playable),
+        _share_worth(ways, worth, playable),
         _suspects(strata, logs, outcomes, predicted),
     )
 
@@ -331,7 +331,7 @@ def _sums(ways: Sequence[Stratification], values: Floats | Mask) -> Floats:
     return np.concatenate([np.zeros(0), *sums])
 
 
-def _wanted(ways: Sequence[Stratification], worth: Floats, playable: Mask) -> Floats:
+def _share_worth(ways: Sequence[Stratification], worth: Floats, playable: Mask) -> Floats:
     """Share the worth of each stratum out among its instances; that of time among all."""
     sizes = _sums(ways, playable)
     each = worth[: len(sizes)] / np.maximum(sizes, 1.0)
@@ -364,7 +364,7 @@ def _suspects(
     return tuple(sorted(found, key=lambda suspect: -suspect.corrected))
 
 
-def _drawn(
+def _draw_agents(
     evaluator: Evaluator, columns: Floats, outcomes: Floats, generator: np.random.Generator
 ) -> _Draws:
     """Draw agents under every power of the likelihood from 0 to 1, weighed as one sample.

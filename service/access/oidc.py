@@ -112,9 +112,9 @@ class IdentityProvider:
             why = next((_WORDS[kind] for kind in type(error).__mro__ if kind in _WORDS), "")
             why = why or _WORDS[jwt.PyJWTError]
             raise ServiceError(Code.BAD_TOKEN, f"the identity provider's token {why}") from error
-        return self._meant(claims, expires + timedelta(seconds=settings.oidc_leeway_seconds))
+        return self._caller_of(claims, expires + timedelta(seconds=settings.oidc_leeway_seconds))
 
-    def _meant(self, claims: Mapping[str, Any], expires: datetime) -> Caller:
+    def _caller_of(self, claims: Mapping[str, Any], expires: datetime) -> Caller:
         """Return whom claims mean."""
         settings = self._settings
         subject = str(_claim(claims, settings.oidc_subject_claim) or "")

@@ -51,7 +51,7 @@ class Rates:
             ServiceError: The caller calls too often.
         """
         rate = quota.calls_per_second
-        bucket = self._filled(self._buckets, caller, rate, 2 * max(1.0, rate))
+        bucket = self._refill(self._buckets, caller, rate, 2 * max(1.0, rate))
         if bucket.left < 1:
             raise ServiceError(
                 Code.TOO_MANY_CALLS,
@@ -63,14 +63,14 @@ class Rates:
     def purse(self, caller: str, quota: Quota) -> Purse:
         """Return the budget of a caller's notes, which all its agents share."""
         most = quota.note_bytes
-        find = partial(self._filled, self._notes, caller, most / DAY_SECONDS, most)
+        find = partial(self._refill, self._notes, caller, most / DAY_SECONDS, most)
 
         def spend(size: int) -> None:
             find().left -= size
 
         return Purse(lambda: find().left, spend, f"{most:,} bytes a day")
 
-    def _filled(
+    def _refill(
         self, buckets: dict[str, _Bucket], caller: str, rate: float, most: float
     ) -> _Bucket:
         """Return what a caller has left by now of a rate, of which so much may come at once."""

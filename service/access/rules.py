@@ -118,7 +118,7 @@ def _episodes(request: Any) -> Items:
     return () if every else _of("sessions", names.parse_session, "parent")(request)
 
 
-def _used(spec: Any) -> Items:
+def _items_used(spec: Any) -> Items:
     """What sessions are to be made of: their battery, and the session that they face."""
     battery = _of("batteries", names.parse_battery, "battery")(spec) if spec.battery else ()
     return (*battery, *(_TICKET(spec.against) if spec.against.session else ()))
@@ -175,7 +175,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
     },
     "animalcat.v1.Sessions": {
         "CreateSession": _create(
-            lambda request: _used(request.spec), lambda answer: (answer.session.name,)
+            lambda request: _items_used(request.spec), lambda answer: (answer.session.name,)
         ),
         "GetSession": _read(_SESSION, Own.NAMED),
         "ListSessions": _read(own=Own.LISTED),
@@ -202,7 +202,8 @@ _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
     },
     "animalcat.v1.Campaigns": {
         "CreateCampaign": _create(
-            lambda request: _used(request.spec.session), lambda answer: (answer.campaign.name,)
+            lambda request: _items_used(request.spec.session),
+            lambda answer: (answer.campaign.name,),
         ),
         "GetCampaign": _read(_CAMPAIGN),
         "ListCampaigns": _read(),

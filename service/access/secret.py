@@ -49,13 +49,13 @@ class ServerSecret:
 
     def of_session(self, spec: SessionSpec) -> str:
         """Return the secret of a session that is asked for."""
-        return self._derived(replace(spec, secret=""))
+        return self._derive(replace(spec, secret=""))
 
     def of_campaign(self, spec: CampaignSpec) -> str:
         """Return the secret that all sessions of a campaign share."""
-        return self._derived(replace(spec, session=replace(spec.session, secret="")))
+        return self._derive(replace(spec, session=replace(spec.session, secret="")))
 
-    def _derived(self, spec: SessionSpec | CampaignSpec) -> str:
+    def _derive(self, spec: SessionSpec | CampaignSpec) -> str:
         if not self._key:
             return ""
         asked = to_json(asked_for(spec), inf_nan_mode="null")

@@ -55,17 +55,17 @@ class Tickets:
 
     def issue(self, session: str) -> tuple[str, datetime]:
         """Return a ticket for a session, and when it ends."""
-        return self._signed(f"{PREFIX}.{session}", DAYS)
+        return self._sign(f"{PREFIX}.{session}", DAYS)
 
     def local_pass(self) -> str:
         """Return what a command shows that works on the data directory."""
-        return self._signed(LOCAL, LOCAL_DAYS)[0]
+        return self._sign(LOCAL, LOCAL_DAYS)[0]
 
     def key_for(self, purpose: str) -> bytes:
         """Return a key that follows from this one, for another purpose."""
         return hmac.digest(self._key, f"key for {purpose}".encode(), "sha256")
 
-    def _signed(self, what: str, days: int) -> tuple[str, datetime]:
+    def _sign(self, what: str, days: int) -> tuple[str, datetime]:
         ends = (self._clock() + timedelta(days=days)).replace(microsecond=0)
         said = f"{what}.{int(ends.timestamp())}"
         return f"{said}.{self._signature(said)}", ends

@@ -214,7 +214,7 @@ class Tokens:
                 subject=subject or by_itself,
             )
             known[token.id] = token
-            self._note("CreateToken", f"tokens/{token.id}", _told(token))
+            self._note("CreateToken", f"tokens/{token.id}", _audit_words(token))
         return token, f"{PREFIX}_{token.id}_{secret}"
 
     def all(self) -> list[Token]:
@@ -236,7 +236,7 @@ class Tokens:
             if known_token.revoked is None:
                 known_token = replace(known_token, revoked=self._clock())
                 known[known_token.id] = known_token
-            told = _told(known_token)
+            told = _audit_words(known_token)
             self._note("RevokeToken", f"tokens/{known_token.id}", told)
         return known_token
 
@@ -272,7 +272,7 @@ class Tokens:
                 former_until=now + timedelta(hours=grace_hours) if grace_hours else None,
             )
             grace = f"; the secret of before holds for {grace_hours:g} h" if grace_hours else ""
-            self._note("RotateToken", f"tokens/{rotated.id}", _told(rotated) + grace)
+            self._note("RotateToken", f"tokens/{rotated.id}", _audit_words(rotated) + grace)
         return rotated, f"{PREFIX}_{rotated.id}_{secret}"
 
     def find(self, text: str) -> Token | None:
@@ -403,7 +403,7 @@ def _token_named(known: Mapping[str, Token], token: str) -> Token:
     return found
 
 
-def _told(token: Token) -> str:
+def _audit_words(token: Token) -> str:
     """Return what the audit log says of a token."""
     parts = [f"for {token.role.words}"]
     parts += [f"subject {token.subject}"] if token.subject else []

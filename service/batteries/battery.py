@@ -336,11 +336,11 @@ def _check_claims(family: str, drawn: Iterable[FamilyInstance], battery: Battery
             current = made.name
             yield made
 
-    def measured(_: Arena) -> MeasuredFeatures:
+    def take_measures(_: Arena) -> MeasuredFeatures:
         instance = battery.instances[battery.index[current]]
         return MeasuredFeatures({**instance.features}, {**instance.missing})
 
-    check_claims(load_family(family), each(), measured, played=True)
+    check_claims(load_family(family), each(), take_measures, played=True)
 
 
 def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[str, Reading]:
@@ -355,12 +355,12 @@ def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[
     Returns:
         Readings by key.
     """
-    drafts = [_draft(family, instance, seed) for instance in _drawn(family, n, seed)]
+    drafts = [_draft(family, instance, seed) for instance in _draw_instances(family, n, seed)]
     keys = [key_of(to_yaml(fixed_arena(draft)), draft.seed) for draft in drafts]
     return dict(zip(keys, measure_drafts(drafts, processes), strict=True))
 
 
-def _drawn(family: str, n: int, seed: int) -> list[FamilyInstance]:
+def _draw_instances(family: str, n: int, seed: int) -> list[FamilyInstance]:
     return [*drawing(family, n, _generator(family, seed))]
 
 

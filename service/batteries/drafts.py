@@ -90,7 +90,7 @@ def fixed_instance(draft: Draft, reading: Reading | None = None) -> Fixed:
         ArenaError: The arena cannot be built.
     """
     arena = fixed_arena(draft)
-    return _made(draft, arena, to_yaml(arena), reading or measured(draft), "")
+    return _make_fixed(draft, arena, to_yaml(arena), reading or measured(draft), "")
 
 
 def fixed_arena(draft: Draft) -> Arena:
@@ -161,7 +161,7 @@ def _read(draft: Draft) -> Reading:
     return Reading(*measure_episode(placements(draft), draft.seed).features)
 
 
-def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) -> Fixed:
+def _make_fixed(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) -> Fixed:
     instance = Instance(
         name=draft.name,
         paradigm=draft.kind.paradigm or draft.paradigm,
@@ -220,17 +220,17 @@ def fixed_instances(
         key = keys[place]
         return _Job(drafts[place], trusted.get(key) or shelf.find(key), solve)
 
-    def left() -> list[int]:
+    def places_left() -> list[int]:
         return [place for place in range(len(drafts)) if not job(place).done]
 
-    todo = left()
+    todo = places_left()
     if battery and todo:
         trusted |= _trusted_readings(battery, solve, {key: k for k, key in enumerate(keys)}, drafts)
         for key, reading in trusted.items():
             shelf.keep(key, reading)
-        todo = left()
+        todo = places_left()
     unknown = set(todo)
-    with closing(_examined(map(job, todo), len(todo), processes)) as examined:
+    with closing(_examine_jobs(map(job, todo), len(todo), processes)) as examined:
         for number, (packed, key) in enumerate(zip(texts, keys, strict=True)):
             draft = drafts[number]
             if number in unknown:
@@ -242,7 +242,7 @@ def fixed_instances(
                 reading = known.known if known.known and known.done else _examine(known)
             text = zlib.decompress(packed).decode()
             # What an instance says of its arena is left to chance in none.
-            yield _made(draft, draft.arena, text, reading, f"arenas/{number:05}.yaml")
+            yield _make_fixed(draft, draft.arena, text, reading, f"arenas/{number:05}.yaml")
 
 
 def unfit(drafts: Iterable[Draft]) -> Iterator[ArenaError]:
@@ -319,10 +319,10 @@ def measure_drafts(drafts: Sequence[Draft], processes: int) -> Generator[Reading
         ArenaError: An arena cannot be built; the message names it.
     """
     jobs = (_Job(draft, None, solve=False) for draft in drafts)
-    yield from _examined(jobs, len(drafts), processes)
+    yield from _examine_jobs(jobs, len(drafts), processes)
 
 
-def _examined(jobs: Iterator[_Job], count: int, processes: int) -> Generator[Reading]:
+def _examine_jobs(jobs: Iterator[_Job], count: int, processes: int) -> Generator[Reading]:
     """Examine jobs in their order; only some are with the processes at a time."""
     if processes <= 1 or count < MANY:
         yield from map(_examine, jobs)

@@ -26,7 +26,7 @@ def with_estimate(tick: Tick, clock: Callable[[], float] = time.monotonic) -> Ti
     current = ""
     past: deque[tuple[float, int]] = deque()
 
-    def told(done: int, total: int, message: str) -> None:
+    def tell_tick(done: int, total: int, message: str) -> None:
         nonlocal current
         now = clock()
         if message != current:
@@ -40,7 +40,7 @@ def with_estimate(tick: Tick, clock: Callable[[], float] = time.monotonic) -> Ti
             message += f", about {spoken((total - done) * (now - since) / (done - before))} left"
         tick(done, total, message)
 
-    return told
+    return tell_tick
 
 
 def spoken(seconds: float) -> str:

@@ -150,8 +150,8 @@ class FeatureTable(NamedTuple):
             )
             if not same:
                 raise TableError(
-                    f"table, line {row.line}, column {name}: {_said(given, self.units[name])}, but "
-                    f"{name} is a measured feature and is {_said(measured, units[name])}; give a "
+                    f"table, line {row.line}, column {name}: {_say(given, self.units[name])}, but "
+                    f"{name} is a measured feature and is {_say(measured, units[name])}; give a "
                     "feature of your own another name"
                 )
         own = {name: value for name, value in row.values.items() if name not in units}
@@ -266,5 +266,5 @@ def _place(text: str, line: int) -> MarkedPlace:
     return MarkedPlace(kind == "right", x, z, radius)
 
 
-def _said(value: float | None, unit: str) -> str:
+def _say(value: float | None, unit: str) -> str:
     return "nothing" if value is None else f"{value:g}{f' {unit}' * bool(unit)}"

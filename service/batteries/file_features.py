@@ -114,11 +114,11 @@ def measure_files(
             break
         with suppress(OSError):  # such a file is an error further down
             keys[number] = plan.key(path.read_bytes(), name)
-            if (kept := _kept(cache.find(keys[number]), path)) is not None:
+            if (kept := _read_kept(cache.find(keys[number]), path)) is not None:
                 rows[number] = kept
     left = [number for number in range(len(paths)) if number not in rows]
     tick(len(rows), len(paths))
-    for number, measured in _measured(files, left, plan, processes):
+    for number, measured in _measure_files(files, left, plan, processes):
         rows[number] = measured
         tick(len(rows), len(paths))
         if cache is not None and number in keys:
@@ -127,7 +127,7 @@ def measure_files(
     return [row for number in range(len(paths)) for row in rows[number]]
 
 
-def _measured(
+def _measure_files(
     files: Sequence[tuple[Path, str]], left: Sequence[int], plan: Plan, processes: int
 ) -> Iterator[tuple[int, list[FeatureRow]]]:
     if processes <= 1 or len(left) <= FEW:
@@ -178,7 +178,7 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
                 number,
                 instance,
                 *plan.drawn_by,
-                _drawn(placed),
+                _chance_fields(placed),
                 *found.features,
                 explanation=_together(told),
                 problems=met,
@@ -208,7 +208,7 @@ def placed_by(arena: Arena, instance: str, plan: Plan) -> tuple[list[Placement],
     ], draft.seed
 
 
-def _drawn(placed: Sequence[Placement]) -> dict[str, float]:
+def _chance_fields(placed: Sequence[Placement]) -> dict[str, float]:
     """What was left to chance in an episode; fields of later arenas begin with their place."""
     return {
         f"{f'arenas[{number}].' * bool(number)}{field}": value
@@ -229,7 +229,7 @@ def _together(told: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return {**told[0], "words": words}
 
 
-def _kept(text: str | None, path: Path) -> list[FeatureRow] | None:
+def _read_kept(text: str | None, path: Path) -> list[FeatureRow] | None:
     """Rows that were kept; None if there are none or they cannot be used."""
     if text is None:
         return None

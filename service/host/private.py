@@ -175,7 +175,7 @@ def _gate(home: Path) -> Generator[None]:
 
 def _join(home: Path) -> _Held | None:
     """Hold the server that uses a directory; None if there is none."""
-    address = _found(home)
+    address = _find_address(home)
     if not address:
         return None
     abandoned = not _is_held(home)
@@ -191,7 +191,7 @@ def _join(home: Path) -> _Held | None:
     return None if stopped else _Held(home, address)
 
 
-def _found(home: Path) -> str:
+def _find_address(home: Path) -> str:
     """Return the address of the server that uses a directory; empty if there is none."""
     end = time.monotonic() + STARTING_SECONDS
     while (holder := running_server(home)) is not None and not holder.address:
@@ -224,7 +224,7 @@ def _start(home: Path, allowed: Sequence[str]) -> _Held:
         except BaseException as error:
             os.close(pipe)
             (home / PIPE).unlink(missing_ok=True)
-            target = _found(home) if isinstance(error, AnimalcatError) else ""
+            target = _find_address(home) if isinstance(error, AnimalcatError) else ""
             if not target:
                 raise
             return _Held(home, target)

@@ -36,12 +36,12 @@ def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Op
         if mine != its
     ]
     if differ:
-        raise _refused(other, f"the {differ[0]}; give the session the same")
+        raise _refusal(other, f"the {differ[0]}; give the session the same")
     if spec.fresh or theirs.fresh:
-        raise _refused(other, "fresh sessions play arenas of their own; create it without fresh")
+        raise _refusal(other, "fresh sessions play arenas of their own; create it without fresh")
     policy = spec.policy
     if policy.generate or policy.order or policy.exposures != 1 or policy.pairs:
-        raise _refused(
+        raise _refusal(
             other,
             "the other session says which arenas are played; leave out generate, order, repeats "
             "and pairs",
@@ -160,5 +160,5 @@ def _period(spec: SessionSpec) -> int:
     return spec.observation_spec.decision_period
 
 
-def _refused(other: Session, why: str) -> ServiceError:
+def _refusal(other: Session, why: str) -> ServiceError:
     return ServiceError(Code.INVALID_REQUEST, f"against {other.id}: {why}")

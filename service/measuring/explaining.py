@@ -87,9 +87,9 @@ def explained_episode(
             f"nothing was observed of outcome {first.name!r} in episode {number}, so there is "
             "nothing to explain; name another episode",
         )
-    measurement, standing = known() if known else _told(session, layout, battery, attempts)
+    measurement, standing = known() if known else _tell_attempts(session, layout, battery, attempts)
     measurement.learn(episode.decision)
-    instance = _played(battery, episode)
+    instance = _instance_of(battery, episode)
     found = explain_of(
         measurement.learner,
         episode.decision.instance,
@@ -106,7 +106,9 @@ def explained_episode(
     }
 
 
-def _told(session: Session, layout: Layout, battery: Battery, attempts: Sequence[Episode]) -> Known:
+def _tell_attempts(
+    session: Session, layout: Layout, battery: Battery, attempts: Sequence[Episode]
+) -> Known:
     """Tell a new measurement all attempts of a session."""
     measurement = Measurement(session.spec, battery, layout)
     for one in attempts:
@@ -145,12 +147,12 @@ class Explainer:
         attempts = readable(tried or store.episodes(session.id))
 
         def known() -> Known:
-            return self._known(session, layout, battery)
+            return self._load_known(session, layout, battery)
 
         with self._lock:
             return explained_episode(session, layout, battery, attempts, number, attempt, known)
 
-    def _known(self, session: Session, layout: Layout, battery: Battery) -> Known:
+    def _load_known(self, session: Session, layout: Layout, battery: Battery) -> Known:
         told = told_digest(session, self._store.last_told(session.id))
         if self._kept is not None and self._kept[0] == told:
             return self._kept[1]
@@ -158,7 +160,9 @@ class Explainer:
         if standing is not None:
             known = Known(Measurement(session.spec, battery, layout), standing)
         else:
-            known = _told(session, layout, battery, readable(self._store.episodes(session.id)))
+            known = _tell_attempts(
+                session, layout, battery, readable(self._store.episodes(session.id))
+            )
             if session.over:
                 keep_explanation(self._store, self._files, session, known.measurement.learner)
         self._kept = told, known
@@ -242,7 +246,7 @@ _DEADLY: Final = (
 )
 
 
-def _played(battery: Battery, episode: Episode) -> Instance | None:
+def _instance_of(battery: Battery, episode: Episode) -> Instance | None:
     """Return the instance that was played: one of the battery's, or one that was made."""
     if episode.decision.made is not None:
         return episode.decision.made.instance

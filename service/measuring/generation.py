@@ -62,7 +62,7 @@ class FamilySource:
             drawn: Whether demands of drawn arenas are offered where there is no grid.
         """
         self._family = load_family(family)
-        self._ways = (self._grid, self._drawn) if drawn else (self._grid,)
+        self._ways = (self._grid, self._draw_arenas) if drawn else (self._grid,)
 
     def offers(self, layout: Layout) -> Offers:
         """Return the demands of what can be made and the layout covers.
@@ -115,7 +115,7 @@ class FamilySource:
         """The layout's features that are codes or counts."""
         return codes(self._layout, [pooled.features.values for pooled in self._offered.values()])
 
-    def _drawn(self, layout: Layout) -> list[Pooled]:
+    def _draw_arenas(self, layout: Layout) -> list[Pooled]:
         """Arenas that were drawn, always the same ones."""
         return pool_of(self._family.name)
 
@@ -133,7 +133,7 @@ class FamilySource:
         if not are_parameters(family, paradigm, names):
             return []
         sample = _sample(family.name, paradigm.name)
-        shared = _shared(sample, layout)
+        shared = _common_features(sample, layout)
         claimed = {claim.demand for claim in family.claims_of(paradigm)}
         for exclusion in layout.excludes:
             value = shared.get(exclusion.feature)
@@ -163,7 +163,7 @@ def _sample(family: str, paradigm: str) -> list[Arena]:
     return [instance.arena for instance in drawn]
 
 
-def _shared(arenas: Sequence[Arena], layout: Layout) -> dict[str, float]:
+def _common_features(arenas: Sequence[Arena], layout: Layout) -> dict[str, float]:
     """Features that all arenas share, of those by which the layout leaves arenas out."""
     names = [
         exclusion.feature

@@ -297,7 +297,7 @@ class Measurement:
 
         An outcome whose source gave no value is missing.
         """
-        observed, known = self._observed(episode)
+        observed, known = self._observations_of(episode)
         decision, number = episode.decision, episode.number
         drawn: _Drawn = {
             "random": decision.reason == RANDOM,
@@ -315,11 +315,11 @@ class Measurement:
         """Return the first outcome of an episode that counts, as a share of its maximum."""
         layout, evaluator = self.learner.layout, self.learner.bank.evaluator
         features = self.learner.features_of(episode.decision.instance)[np.newaxis]
-        values = values_of(layout, self._observed(episode)[1])
+        values = values_of(layout, self._observations_of(episode)[1])
         told = layout.check_outcomes(values[np.newaxis], features)
         return float(as_shares(layout, evaluator.columns(features), told)[0, 0])
 
-    def _observed(self, episode: Episode) -> tuple[dict[str, float], dict[str, float]]:
+    def _observations_of(self, episode: Episode) -> tuple[dict[str, float], dict[str, float]]:
         """What was observed in an episode, by source and by the layout's outcome."""
         observed = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
         known = {
@@ -543,7 +543,7 @@ def practice_order(spec: SessionSpec, battery: Battery, covered: Iterable[str]) 
     order = rng(spec.root, PRACTICE, 0).permutation(len(pool)).tolist()
     drawn = [pool[int(k)] for k in order]
 
-    def scored(name: str) -> bool:
+    def is_scored(name: str) -> bool:
         origin = battery.instances[battery.index[name]].origin
         return origin is None or origin.part != "practice"
 
@@ -553,7 +553,7 @@ def practice_order(spec: SessionSpec, battery: Battery, covered: Iterable[str]) 
             f"practice: {spec.practice} arenas are asked for, and there are {len(drawn)}; practise "
             "less, or take a larger battery",
         )
-    return sorted(drawn, key=scored)
+    return sorted(drawn, key=is_scored)
 
 
 def _outside(layout: Layout, instances: Sequence[Instance]) -> dict[str, list[float]]:

@@ -78,7 +78,7 @@ def next_steps(
     if reachable:
         episodes = max(1, *reachable.values())
         said = (
-            f"To bring {_listed(list(reachable))} to the target takes at least about "
+            f"To bring {_join_names(list(reachable))} to the target takes at least about "
             f"{_more(episodes)} of the battery {battery}, as the layout expects"
         )
         command = _extension(session, episodes, FINER * session.spec.stop.target_sd)
@@ -86,20 +86,24 @@ def next_steps(
     report = f"animalcat battery report {battery}"
     if beyond:
         are = "is" if len(beyond) == 1 else "are"
-        said = f"The battery {battery} is used up, and {_listed(beyond)} {are} not at the target"
+        said = (
+            f"The battery {battery} is used up, and {_join_names(beyond)} {are} not at the target"
+        )
         if left:
             said = (
-                f"What is left of the battery {battery} cannot bring {_listed(beyond)} to the "
+                f"What is left of the battery {battery} cannot bring {_join_names(beyond)} to the "
                 "target, as the layout expects"
             )
         text = f"{said}. The battery's report says what it could tell at best:"
         steps[tuple(beyond)] = _step(text, report)
     if unlimited:
-        said = f"To find a limit of {_listed(unlimited)} takes arenas that ask for more"
+        said = f"To find a limit of {_join_names(unlimited)} takes arenas that ask for more"
         text = f"{said}. The battery's report says what it asks for at most:"
         steps[tuple(unlimited)] = _step(text, report)
     if unshown:
-        said = f"To find what the agent has of {_listed(unshown)} takes arenas that ask for less"
+        said = (
+            f"To find what the agent has of {_join_names(unshown)} takes arenas that ask for less"
+        )
         text = f"{said}. The battery's report says what it asks for at least:"
         steps[tuple(unshown)] = _step(text, report)
     found = [steps[names] for names in sorted(steps, key=lambda names: blamed not in names)]
@@ -157,5 +161,5 @@ def _extension(session: Session, episodes: int, target: float, *, again: bool = 
     return f"animalcat session resume {session.id} --episodes {episodes}{finer}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -145,7 +145,7 @@ def exported_profile(
         session,
         profile,
         stop.episodes_needed,
-        _left(measurement),
+        _arenas_left(measurement),
         judgement.blamed,
         measurement.needed_to_narrow(profile, FINER),
     )
@@ -201,7 +201,7 @@ def _report_of(
     return Report(content, measurement.exported(profile))
 
 
-def _left(measurement: Measurement) -> int:
+def _arenas_left(measurement: Measurement) -> int:
     """Return how many arenas of the battery may still be played."""
     learner = measurement.learner
     again = learner.policy.exposures != 1

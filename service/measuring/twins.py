@@ -225,7 +225,7 @@ def _set_twin(
     aims = aims_at(family, paradigm, asked, mirrored=flipped, control=control)
     best: Twin | None = None
     for _ in range(_SET_LOOKS):
-        arena = next(_built(stratum, aims, flipped, quarters, rng, part), None)
+        arena = next(_build_fitting(stratum, aims, flipped, quarters, rng, part), None)
         if arena is None:
             continue
         made = Twin(arena, variant_name(flipped, quarters), measure(arena))
@@ -257,7 +257,7 @@ def _can_be(
     return math.isfinite(worst({name: targets[name] for name in asked}, claimed))
 
 
-def _built(
+def _build_fitting(
     stratum: Stratum,
     aims: Aims,
     flipped: bool,
@@ -378,7 +378,7 @@ class Twins:
             part: Part | None = next((one for one in PARTS if one == origin.part), None)
             made = twin(stratum, targets, rng, _measurer(seed, self._fits(instance)), part)
             if made is not None and worst(targets, made.measured.values) <= NEAR:
-                played = _made(instance, made.arena, seed, MadeAs.TWIN, targets)
+                played = _make_instance(instance, made.arena, seed, MadeAs.TWIN, targets)
                 own = replace(origin, variant=made.variant, task="", control_of="")
                 return replace(played, instance=replace(played.instance, origin=own))
         return self._variation(instance, targets, rng, seed)
@@ -403,7 +403,7 @@ class Twins:
             if worst(targets, {**own, **measure(candidate.arena).values}) <= 1.0:
                 variation = candidate
                 break
-        made = _made(instance, variation.arena, seed, MadeAs.VARIATION, targets)
+        made = _make_instance(instance, variation.arena, seed, MadeAs.VARIATION, targets)
         places = tuple(
             place._replace(x=x, z=z)
             for place in instance.places
@@ -456,7 +456,7 @@ def targets_of(
     return targets
 
 
-def _made(
+def _make_instance(
     instance: Instance, arena: Arena, seed: int, made_as: MadeAs, targets: Targets
 ) -> MadeInstance:
     """Return an arena as an instance made in the place of another one, of the same kind of task."""

@@ -75,7 +75,7 @@ def voids_by_demand(
     Returns:
         The demands, those first where the shares of voids differ most; empty without a void.
     """
-    ended = [(is_void(e), _demands(e, layout, covered)) for e in attempts if _ended(e)]
+    ended = [(is_void(e), _demands(e, layout, covered)) for e in attempts if _has_ended(e)]
     return counted_voids(layout, covered, ended)
 
 
@@ -177,7 +177,7 @@ def looks_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
     return {"words": words, "withdrawn": len(looked), "seen": shown_before}
 
 
-def _ended(episode: Episode) -> bool:
+def _has_ended(episode: Episode) -> bool:
     return not episode.practice and (episode.counts or is_void(episode))
 
 

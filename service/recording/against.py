@@ -118,8 +118,10 @@ class Against:
         ]:
             if not here:
                 return [f"Neither has a reward beyond {NOTABLE:g} a decision."]
-            return [f"Rewards come at the same decisions: {self._listed(here)}."]
-        return [f"Rewards were {self._listed(here)}; there they are {self._listed(there)}."]
+            return [f"Rewards come at the same decisions: {self._join_rewards(here)}."]
+        return [
+            f"Rewards were {self._join_rewards(here)}; there they are {self._join_rewards(there)}."
+        ]
 
     def _ends(self) -> list[str]:
         here, there = self.recorded, self.played
@@ -134,7 +136,7 @@ class Against:
         ends = f"It {_end(here)}; there it {_end(there)}."
         return [ends, outcome] if here.ended_by and there.ended_by else [ends]
 
-    def _listed(self, rewards: Sequence[Reward]) -> str:
+    def _join_rewards(self, rewards: Sequence[Reward]) -> str:
         if not rewards:
             return "none"
         said = [f"{reward.value:+.3g} at {self._time(reward.step)}" for reward in rewards[:_SHOWN]]

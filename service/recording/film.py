@@ -123,7 +123,7 @@ def _paste(line: Frame, place: int, words: str, colour: RGB) -> int:
     """
     begin = place
     for part in _PARTS.findall(words):
-        drawn = _drawn(part, colour)
+        drawn = _draw_words(part, colour)
         shown = line[:, place : place + drawn.shape[1]]
         shown[:] = drawn[:, : shown.shape[1]]
         place += drawn.shape[1]
@@ -134,7 +134,7 @@ _PARTS: Final = re.compile(r"\d|\D+")
 
 
 @lru_cache(maxsize=256)
-def _drawn(words: str, colour: RGB) -> Frame:
+def _draw_words(words: str, colour: RGB) -> Frame:
     """Words in a line's height."""
     font = _font(13)
     image = Image.new("RGB", (max(1, round(font.getlength(words))), _LINE), _PAGE)

@@ -252,7 +252,7 @@ def compare(agents: Mapping[str, Measured], *, mixed: bool = False) -> Compariso
     what_differs = differing(profiles)
     if not mixed and (grave := [difference for difference in what_differs if difference.grave]):
         raise MixedError(grave)
-    nodes = _shared(profiles)
+    nodes = _common_nodes(profiles)
     if not nodes:
         raise ValueError(
             "the layouts share no node of the same name, kind, unit and range, so there is nothing "
@@ -393,7 +393,7 @@ def _version(profile: Row) -> str:
     return str(versions.get("animalcat", ""))
 
 
-def _shared(profiles: Mapping[str, Row]) -> tuple[str, ...]:
+def _common_nodes(profiles: Mapping[str, Row]) -> tuple[str, ...]:
     """Nodes that are the same in every layout, in the order of the first."""
     first, *others = (
         {name: [node.get(key) for key in ("kind", "unit", "range")] for name, node in nodes}

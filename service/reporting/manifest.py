@@ -94,14 +94,14 @@ def _parts(battery: Battery) -> list[dict[str, str | int]]:
 
 
 def _demands(battery: Battery) -> dict[str, dict[str, Any]]:
-    found = _measured(battery, [*battery.units])
+    found = _count_measured(battery, [*battery.units])
     return {
         name: {"unit": unit, "version": battery.versions.get(name, 0), **found[name]}
         for name, unit in sorted(battery.units.items())
     }
 
 
-def _measured(battery: Battery, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _count_measured(battery: Battery, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """In how many instances demands are measured, and why not in the others, by name."""
     measured = Counter[str]()
     reasons: dict[str, Counter[str]] = {name: Counter() for name in names}
@@ -144,7 +144,7 @@ def _layout(battery: Battery) -> dict[str, Any]:
         covered = coverage(layout, battery)
     except (SpecificationError, ServiceError) as error:
         return {**about, "problem": str(error)}
-    demands = _measured(battery, layout.feature_names)
+    demands = _count_measured(battery, layout.feature_names)
     rows = [one.features for one in battery.instances if one.name in covered.features]
     cues = {
         cue.name: {

@@ -70,7 +70,7 @@ def parts_of(episodes: Sequence[EpisodeRow], maps: Mapping[str, str]) -> Parts |
     size = max(MOST_WHOLE, -(-len(episodes) // _MOST_PARTS))
     return Parts(
         [_part(episodes[k : k + size], places) for k in range(0, len(episodes), size)],
-        [_packed(arenas[k : k + _ARENAS]) for k in range(0, len(arenas), _ARENAS)],
+        [_pack(arenas[k : k + _ARENAS]) for k in range(0, len(arenas), _ARENAS)],
     )
 
 
@@ -81,7 +81,7 @@ def _part(episodes: Sequence[EpisodeRow], places: Mapping[str, int]) -> Part:
     return Part(
         f"Episodes {episodes[0].number} to {episodes[-1].number}: {said}",
         round(100 * counts["success"] / counted) if counted else None,
-        _packed(
+        _pack(
             [
                 (
                     *(row.number, row.attempt, places[row.instance], row.why, row.predicted),
@@ -93,7 +93,7 @@ def _part(episodes: Sequence[EpisodeRow], places: Mapping[str, int]) -> Part:
     )
 
 
-def _packed(value: Any) -> str:
+def _pack(value: Any) -> str:
     """JSON as a page unpacks it: compressed by zlib, in base 64."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return b64encode(zlib.compress(text.encode(), 9)).decode()

@@ -176,14 +176,14 @@ def reliabilities(bank: Bank, at_random: Floats, chosen: Floats) -> tuple[NodeRe
     every = at_random.mean(axis=0)
     factor = chosen.mean(axis=0) / at_random[: len(chosen), :-1].mean(axis=0)
 
-    def known(variance: float, node: int) -> Reliability:
+    def reliability_of(variance: float, node: int) -> Reliability:
         prior = layout.latents[node].prior.sd ** 2
         return Reliability(float(np.sqrt(variance)), max(0.0, 1.0 - float(variance) / prior))
 
     def after(k: int, episodes: int, node: int) -> LengthReliability:
         shorter = k < len(factor)
-        picked = known(factor[k, node] * every[k, node], node) if shorter else None
-        return LengthReliability(episodes, picked, known(every[k, node], node))
+        picked = reliability_of(factor[k, node] * every[k, node], node) if shorter else None
+        return LengthReliability(episodes, picked, reliability_of(every[k, node], node))
 
     return tuple(
         NodeReliability(

@@ -48,15 +48,15 @@ def session_figures(
     """
     names = fitted.layout.latent_names
     for name in names:
-        yield _drawn(
+        yield _draw_part(
             "densities",
             lambda name=name: posterior.densities(fitted, nodes=[name], key=False),
             f"Posterior density of {name} over that of its prior. {estimates.get(name, '')}",
         )
     yield from _course(fitted, estimates)
     yield from _demands(fitted)
-    yield _drawn("reliability", lambda: prediction.reliability(table), _reliability(table))
-    yield _drawn(
+    yield _draw_part("reliability", lambda: prediction.reliability(table), _reliability(table))
+    yield _draw_part(
         "graph",
         lambda: graph(fitted),
         f"Graph of the layout {fitted.layout.name}: what an instance asks for on the left, what "
@@ -72,7 +72,7 @@ def _course(fitted: FitResult, estimates: Mapping[str, str]) -> Iterator[Drawn]:
         return
     for k, name in enumerate(fitted.layout.latent_names):
         widths = np.ptp(course.ends[:, k], axis=1)
-        yield _drawn(
+        yield _draw_part(
             "course",
             lambda name=name: posterior.trajectory(fitted, nodes=[name], course=course, key=False),
             f"Estimate of {name} with its 90 % interval over {course.after[-1]} episodes: "
@@ -95,7 +95,7 @@ def _demands(fitted: FitResult) -> Iterator[Drawn]:
         return
     what = "Score" if scores(fitted) else "Success"
     for name in main:
-        yield _drawn(
+        yield _draw_part(
             "demands",
             lambda name=name: prediction.characteristic(fitted, demands=[name], key=False),
             f"{what} by {name}: the curve that the layout predicts with its 90 % band, and "
@@ -108,7 +108,7 @@ def scores(fitted: FitResult) -> bool:
     return isinstance(fitted.layout.outcomes[0].likelihood, Beta)
 
 
-def _drawn(part: str, draw: Callable[[], Figure], alt: str) -> Drawn:
+def _draw_part(part: str, draw: Callable[[], Figure], alt: str) -> Drawn:
     try:
         return Drawn(part, draw(), alt)
     except ValueError as error:
@@ -122,19 +122,19 @@ def _say_passes(fitted: FitResult, demand: str) -> str:
     passed = data.outcomes.reshape(len(values), -1)[:, 0]
     values, passed = values[np.isfinite(passed)], passed[np.isfinite(passed)]
 
-    def said(some: Floats) -> str:
+    def words_of_rate(some: Floats) -> str:
         if scores(fitted):
             return f"a mean score of {some.mean():.2f} in {len(some)} episodes"
         return f"{some.sum():.0f} of {len(some)} episodes passed"
 
     if np.ptp(values) == 0.0:
-        return f"{said(passed)}, all at {values[0]:g}"
+        return f"{words_of_rate(passed)}, all at {values[0]:g}"
     middle = float(np.median(values))
     above = bool((values > middle).any())
     low = values <= middle if above else values < middle
     ends = ("up to", "above") if above else ("below", "from")
     return " and ".join(
-        f"{said(passed[rows])} {words} {middle:g}"
+        f"{words_of_rate(passed[rows])} {words} {middle:g}"
         for rows, words in ((low, ends[0]), (~low, ends[1]))
     )
 

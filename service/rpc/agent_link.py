@@ -367,7 +367,7 @@ class GrpcLink(AgentLink):
 
     async def _write(self, frame: gateway_pb2.EvaluateResponse) -> None:
         if self._cause is not None:
-            raise self._left()
+            raise self._leaving_error()
         stream = self._stream
         if stream is None:
             return
@@ -376,7 +376,7 @@ class GrpcLink(AgentLink):
         except _BrokenError:
             self.lose(stream)
             if self._cause is not None:
-                raise self._left() from None
+                raise self._leaving_error() from None
 
     async def _read(self) -> gateway_pb2.EvaluateRequest:
         while True:
@@ -442,7 +442,7 @@ class GrpcLink(AgentLink):
         asked, self._deadline = self._deadline - self.timeout, math.inf
         return max(0.0, self._loop.time() - asked)
 
-    def _left(self) -> AgentLeftError:
+    def _leaving_error(self) -> AgentLeftError:
         """Return why the agent plays no more.
 
         Who was not shown the episode has not left it, but withdrawn.
@@ -475,7 +475,7 @@ class GrpcLink(AgentLink):
         if self._cause is not None:
             if asyncio.iscoroutine(call):
                 call.close()
-            raise self._left()
+            raise self._leaving_error()
         task = self._waiting = asyncio.current_task()
         assert task is not None
         self._on_stream = on_stream
@@ -486,7 +486,7 @@ class GrpcLink(AgentLink):
             for _ in range(cancels):
                 task.uncancel()
             if self._cause is not None:
-                raise self._left() from None
+                raise self._leaving_error() from None
             if task.cancelling() or not (on_stream or cancels):
                 raise
             # Woken, or gRPC reports in this way that the other side is gone.

@@ -204,7 +204,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         record = await self._library.get(names.parse_battery(request.name))
         battery = await self._engines.battery(record.digest)
         return sessions_pb2.GetBatteryResponse(
-            battery=_told(record),
+            battery=_encode_battery(record),
             features=map(encode, _features(battery)),
             manifest_json=await self._manifest(record.id, battery),
         )
@@ -252,7 +252,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         """List the batteries of this server."""
         page = await self._library.list(stored(request), request.contains, wanted(request))
         return sessions_pb2.ListBatteriesResponse(
-            batteries=map(_told, page),
+            batteries=map(_encode_battery, page),
             next_page_token=page.next,
             shipped=(*SHIPPED, *plugins.allowed("family")),
         )
@@ -313,7 +313,7 @@ def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
     return ArenaFile(path, text_of(file.content))
 
 
-def _told(battery: BatteryRecord) -> sessions_pb2.Battery:
+def _encode_battery(battery: BatteryRecord) -> sessions_pb2.Battery:
     return encode(
         values.Battery(
             battery.id,

@@ -114,7 +114,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         self, request: campaigns_pb2.GetCampaignRequest, context: Any
     ) -> campaigns_pb2.GetCampaignResponse:
         """Return one campaign."""
-        campaign = await self._stored(names.parse_campaign(request.name))
+        campaign = await self._load_stored(names.parse_campaign(request.name))
         sessions = await self._engines.sessions_of(campaign.sessions)
         common = await self._common(sessions) if request.common else []
         return campaigns_pb2.GetCampaignResponse(
@@ -151,10 +151,10 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         return campaigns_pb2.DeleteCampaignResponse()
 
     async def _delete(self, name: str) -> None:
-        campaign = await self._stored(names.parse_campaign(name))
+        campaign = await self._load_stored(names.parse_campaign(name))
         await asyncio.to_thread(self._engines.parts.store.delete_campaign, campaign.id)
 
-    async def _stored(self, campaign: str) -> StoredCampaign:
+    async def _load_stored(self, campaign: str) -> StoredCampaign:
         store = self._engines.parts.store
         stored = await asyncio.to_thread(store.campaign, campaign)
         if stored is None:

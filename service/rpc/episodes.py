@@ -47,10 +47,10 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
                 page = await asyncio.to_thread(
                     store.episodes, session, wanted, asked, newest_first=newest
                 )
-                return _listed(page, page.next)
+                return _list_response(page, page.next)
             if not await asyncio.to_thread(persons.places, data, session):
                 await self._engines.session(session)  # an error
-            return await asyncio.to_thread(_played, data, [session], request, asked)
+            return await asyncio.to_thread(_page_of_people, data, [session], request, asked)
         if request.newest_first:
             raise ServiceError(
                 Code.INVALID_REQUEST,
@@ -62,12 +62,12 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         if not asked.after.startswith(_PEOPLE):
             page = await asyncio.to_thread(store.all_episodes, wanted, asked, whose)
             if page.next or not beside or not await asyncio.to_thread(persons.sessions, data):
-                return _listed(page, page.next)
-            return _listed(page, _PEOPLE)
+                return _list_response(page, page.next)
+            return _list_response(page, _PEOPLE)
         people = await asyncio.to_thread(persons.sessions, data) if beside else []
         known = await asyncio.to_thread(store.sessions_by_id, people)
         people = [session for session in people if session not in known]
-        return await asyncio.to_thread(_played, data, people, request, asked)
+        return await asyncio.to_thread(_page_of_people, data, people, request, asked)
 
     async def ExplainEpisode(  # noqa: N802
         self, request: results_pb2.ExplainEpisodeRequest, context: Any
@@ -127,13 +127,13 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         return max((attempt for place, attempt in played if place == number), default=0)
 
 
-def _listed(page: Iterable[Episode], following: str) -> results_pb2.ListEpisodesResponse:
+def _list_response(page: Iterable[Episode], following: str) -> results_pb2.ListEpisodesResponse:
     return results_pb2.ListEpisodesResponse(
         episodes=[encode(episode) for episode in page], next_page_token=following
     )
 
 
-def _played(
+def _page_of_people(
     data: Path, people: Sequence[str], request: results_pb2.ListEpisodesRequest, page: Page
 ) -> results_pb2.ListEpisodesResponse:
     """Return a page of what people played; only what it shows is read.

@@ -144,7 +144,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             if left.cause in _CAUSES:
                 await _fail(stream, ServiceError(*_CAUSES[left.cause]))
         except Exception as error:  # noqa: BLE001 - becomes a frame and a status
-            await _fail(stream, _told(public(error)))
+            await _fail(stream, _censor(public(error)))
 
     async def _admit(self, stream: Stream, session_id: str, hello: gateway_pb2.Hello) -> Seat:
         """Let an agent play that comes for the first time."""
@@ -164,7 +164,9 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         caller = present.get()
         tell = partial(self._refused, Code.NOTES_USED_UP, caller.words)
         room = NoteRoom(self._gate.purse(caller), tell)
-        link = GrpcLink(stream, hello.instance, timeout, place, lease, *self._known(), room)
+        link = GrpcLink(
+            stream, hello.instance, timeout, place, lease, *self._check_and_beliefs(), room
+        )
         link.fingerprint = read_fingerprint(hello.fingerprint, hello.instance)
         link.whole, link.same_agent = not hello.fingerprint_follows, hello.same_agent
         link.unconfined, link.resumes = caller.runs, hello.resumes and spec.resumable
@@ -177,10 +179,10 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         seat = self._leases.find(session_id, hello.lease, hello.instance)
         session = await self._engines.session(session_id)
         place = self._direct_place(stream)
-        await seat.link.come_back(stream, session, hello.seen, place, *self._known())
+        await seat.link.come_back(stream, session, hello.seen, place, *self._check_and_beliefs())
         return seat
 
-    def _known(self) -> tuple[Callable[[], bool], Trust]:
+    def _check_and_beliefs(self) -> tuple[Callable[[], bool], Trust]:
         """Return a check that the caller may still come, and what is believed of it."""
         caller = present.get()
         believed = Trust(caller.started, caller.runs)
@@ -244,7 +246,7 @@ async def _carry(stream: Stream, seat: Seat) -> None:
         await stream.write(_session_end(seat.playing.result()))
 
 
-def _told(error: ServiceError) -> ServiceError:
+def _censor(error: ServiceError) -> ServiceError:
     """Return an error without anything that tells the agent of its arenas."""
     text = _UNTOLD.get(error.code)
     return error if text is None else ServiceError(error.code, text)

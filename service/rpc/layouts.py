@@ -67,7 +67,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
                 break
         if found is not None:
             return layouts_pb2.GetLayoutResponse(layout=_to_proto(found, text=True))
-        known = await self._known()
+        known = await self._layout_records()
         raise unknown(
             Code.UNKNOWN_LAYOUT,
             "layout",
@@ -75,7 +75,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
             [f"{layout.name} {layout.variant}".strip() for layout in known],
         )
 
-    async def _known(self) -> list[LayoutRecord]:
+    async def _layout_records(self) -> list[LayoutRecord]:
         """Return the shipped layouts in the library's order, then those that only the store has."""
         first = await asyncio.to_thread(shipped)
         digests = {layout.digest for layout in first}

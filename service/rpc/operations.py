@@ -113,13 +113,13 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
                 fits=tuple(PlacedFit(*process) for process in fits.processes),
                 fits_waiting=fits.waiting,
                 lacks=tuple(await self._limits.lacks()),
-                refusals=tuple(map(_told, self._refusals.all()[:MOST_REFUSALS])),
+                refusals=tuple(map(_refusal_value, self._refusals.all()[:MOST_REFUSALS])),
                 standing=await asyncio.to_thread(self._standing.told),
                 sessions={name.lower(): number for name, number in sorted(counted.items())},
             )
         )
 
 
-def _told(refusal: RefusalCount) -> values.Refusal:
+def _refusal_value(refusal: RefusalCount) -> values.Refusal:
     last = datetime.fromtimestamp(refusal.last, UTC)
     return values.Refusal(refusal.what, refusal.who, refusal.number, last, refusal.words)

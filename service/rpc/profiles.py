@@ -120,7 +120,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             return await self._by_plugin(session, request.plugin, path), ()
         match request.format:
             case results_pb2.PROFILE_FORMAT_UNSPECIFIED | results_pb2.PROFILE_FORMAT_JSON:
-                text = json.dumps(await self._exported(session), indent=2) + "\n"
+                text = json.dumps(await self._profile_for_files(session), indent=2) + "\n"
                 file_name = f"{session}-profile.json"
             case results_pb2.PROFILE_FORMAT_HTML:
                 text = await self._page(session)
@@ -157,7 +157,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             raise unknown(
                 Code.INVALID_REQUEST, "format", name, [*FORMATS, *plugins.names("export")]
             )
-        profile = await self._exported(session)
+        profile = await self._profile_for_files(session)
         about = {**profile["provenance"], "exported_by": asdict(writer)}
         outcomes = await self._outcomes(session)
         profile = {**profile, "provenance": about}
@@ -179,7 +179,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         current = await self._engines.session(session)
         return {**profile, "labels": labels(current, profile["diagnostics"])}
 
-    async def _exported(self, session: str) -> dict[str, Any]:
+    async def _profile_for_files(self, session: str) -> dict[str, Any]:
         """Return a profile for files, which go anywhere: they do not tell what chance follows."""
         return without_chance(await self._profile(session))
 
@@ -196,7 +196,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
     async def _netcdf(self, session: str, path: Path, *, pointwise: bool = True) -> tuple[str, ...]:
         fitted = await self._posterior(session)
         outcomes = await self._outcomes(session)
-        profile = await self._exported(session)
+        profile = await self._profile_for_files(session)
         return await asyncio.to_thread(
             lambda: write_posterior(path, fitted, outcomes.rows(), profile, pointwise=pointwise)
         )
@@ -220,7 +220,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
 
         fitted = await self._posterior(session)
         outcomes = await self._outcomes(session)
-        profile = await self._exported(session)
+        profile = await self._profile_for_files(session)
         current = await self._engines.session(session)
         battery = await self._engines.battery(current.spec.battery_digest)
         attempts = partial(self._engines.attempts, session)

@@ -341,7 +341,7 @@ async def create_server(
         # Where the port asks for a token or TLS, commands on the directory come in by another.
         own = None if settings.open_to_machine else LocalAddress()
         try:
-            note_refusal = partial(_refused, refusals, listeners, inside.gate)
+            note_refusal = partial(_count_refusals, refusals, listeners, inside.gate)
 
             def make_door(
                 connections: int, recognise: Callable[[str | None], Awaitable[Caller]]
@@ -531,7 +531,7 @@ async def _drain(server: RunningServer, seconds: float, hurry: asyncio.Event) ->
     await asyncio.gather(*both, return_exceptions=True)
 
 
-def _refused(
+def _count_refusals(
     refusals: Refusals, listeners: Listeners, gate: Gate, error: ServiceError, peer: str
 ) -> None:
     """Count calls that were refused, and calls of strangers, and have refusals audited."""

@@ -37,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _used(
+def _keeps_in_use(
     method: Callable[Concatenate[SessionEngine, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[SessionEngine, P], Coroutine[Any, Any, R]]:
     """A method during which its engine does not leave memory."""
@@ -131,7 +131,7 @@ class SessionEngine:
         shared = [getattr(self._parts, field.name) for field in fields(self._parts)]
         return bytes_of(self._schedule, without=(self._parts, *shared, self._battery, self._record))
 
-    @_used
+    @_keeps_in_use
     async def admit(self, link: AgentLink) -> asyncio.Task[Session]:
         """Let an agent play, after waiting for one that is leaving if all slots are taken.
 
@@ -170,7 +170,7 @@ class SessionEngine:
         task.add_done_callback(_log_failure)
         return task
 
-    @_used
+    @_keeps_in_use
     async def cancel(self) -> Session:
         """Cancel the session and keep what it has learnt so far.
 
@@ -186,13 +186,13 @@ class SessionEngine:
             self._record.check_goes_on()
         return self.session
 
-    @_used
+    @_keeps_in_use
     async def current(self) -> Session:
         """Return the session after taking in everything that is stored."""
         await self._schedule.load()
         return self.session
 
-    @_used
+    @_keeps_in_use
     async def pause(self) -> Session:
         """Pause the session: nothing new begins, and what is being played is played to its end.
 
@@ -203,7 +203,7 @@ class SessionEngine:
             await self._record.set_paused(True)
         return self.session
 
-    @_used
+    @_keeps_in_use
     async def resume(self) -> Session:
         """Let a paused session go on.
 
@@ -216,7 +216,7 @@ class SessionEngine:
             await self._record.set_paused(False)
         return self.session
 
-    @_used
+    @_keeps_in_use
     async def invalidate(self, number: int, attempt: int | None, reason: str) -> Episode:
         """Declare an outcome invalid and measure again without it.
 
@@ -254,7 +254,7 @@ class SessionEngine:
         self._record.tell(invalid)
         return invalid
 
-    @_used
+    @_keeps_in_use
     async def judge(self, ruling: Ruling) -> Session:
         """Say what the episodes count as at which the agent's code failed, and let it go on.
 
@@ -280,7 +280,7 @@ class SessionEngine:
             self._record.tell(episode)
         return self.session
 
-    @_used
+    @_keeps_in_use
     async def dismiss(self, failure: str) -> Session:
         """Take the agents off; what they play is held against nobody.
 
@@ -304,7 +304,7 @@ class SessionEngine:
                 f"before you {before}",
             )
 
-    @_used
+    @_keeps_in_use
     async def drain(self) -> None:
         """Begin no more episodes, because the server will stop; agents leave when theirs ends."""
         await self._schedule.drain()
@@ -319,13 +319,13 @@ class SessionEngine:
         self._schedule.stop()
         await self._let_go(Cause.SERVER_STOPPED)
 
-    @_used
+    @_keeps_in_use
     async def live_profile(self) -> dict[str, Any]:
         """Return the profile according to the live posterior as it is now, as JSON values."""
         await self._schedule.load()
         return (await self._schedule.evidence.live_report(self.session)).profile
 
-    @_used
+    @_keeps_in_use
     async def posterior(self) -> FitResult:
         """Return the posterior with draws: a finished session's last fit, else the live one."""
         await self._schedule.load()

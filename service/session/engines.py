@@ -105,7 +105,7 @@ class Engines:
         Raises:
             ServiceError: There is no such session, or it cannot be read.
         """
-        stored = await self._found(session)
+        stored = await self._find_session(session)
         if stored.state is SessionState.UNREADABLE:
             raise ServiceError(
                 Code.UNREADABLE,
@@ -136,7 +136,7 @@ class Engines:
             page = self.parts.store.episodes(session, page=Page(_PAGE, page.next))
             yield from readable(page)
 
-    async def _found(self, session: str) -> Session:
+    async def _find_session(self, session: str) -> Session:
         found = await asyncio.to_thread(self.parts.store.session, session)
         if found is None:
             known = await asyncio.to_thread(self.parts.store.session_ids)
@@ -151,7 +151,7 @@ class Engines:
         """
         engine = self._engines.look(session)
         if engine is None:
-            return await self._found(session)
+            return await self._find_session(session)
         return engine.session
 
     async def owned(self, session: str) -> None:
@@ -169,7 +169,7 @@ class Engines:
         known = {s: e.session for s in ids if (e := self._engines.look(s)) is not None}
         wanted = [session for session in ids if session not in known]
         known |= await asyncio.to_thread(self.parts.store.sessions_by_id, wanted)
-        return [known[s] if s in known else await self._found(s) for s in ids]
+        return [known[s] if s in known else await self._find_session(s) for s in ids]
 
     async def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()

@@ -376,7 +376,7 @@ class Evidence:
         among the episodes that count. No arena is practised on that another slot has begun.
         """
         if number < self._practice:
-            return await self._think(self.measurement.practise, self._chosen())
+            return await self._think(self.measurement.practise, self._names_begun())
         pending = self.pending(number)
         return await self._think(
             self.measurement.choose, number - self._practice, pending, self._played_before
@@ -452,7 +452,7 @@ class Evidence:
         while self.untold in self._told:
             self.untold += 1
 
-    def _chosen(self) -> set[str]:
+    def _names_begun(self) -> set[str]:
         """Return the names of the battery's instances of which an attempt was begun."""
         over = (episode.decision for episode in self.attempts)
         return {decision.chosen for decision in (*self._decisions.values(), *over)}

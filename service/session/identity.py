@@ -76,20 +76,24 @@ def identified(
             "a new session",
         )
 
-    def found(fingerprint: AgentFingerprint) -> tuple[str, ...]:
+    def find_differences(fingerprint: AgentFingerprint) -> tuple[str, ...]:
         return differences(
             fingerprint, arrival.fingerprint, known_whole=begun, now_whole=arrival.whole
         )
 
     everyone = (first, *known.others)
-    same = next((fingerprint for fingerprint in everyone if not found(fingerprint)), None)
+    same = next(
+        (fingerprint for fingerprint in everyone if not find_differences(fingerprint)), None
+    )
     if same is None:
         # Of two unknown agents in two slots nobody can say more than that both have its name.
         beside = company and not first.known and not arrival.fingerprint.known
         if not arrival.same and not beside:
-            raise ServiceError(Code.AGENT_CHANGED, _refusal(in_words(found(first)), episode))
+            raise ServiceError(
+                Code.AGENT_CHANGED, _refusal(in_words(find_differences(first)), episode)
+            )
         why = "it was said to be the same" if arrival.same else "it plays beside the other"
-        said = f"from episode {episode} on: {in_words(found(first))}; {why}"
+        said = f"from episode {episode} on: {in_words(find_differences(first))}; {why}"
         kept = (*known.others, arrival.fingerprint) if arrival.whole else known.others
         changes = known.changes if said in known.changes else (*known.changes, said)
         _check_room(kept, changes)

@@ -106,7 +106,7 @@ class Looker:
             added = (what for what in now if what not in latest)
             problems += [f"{_name_of_link(what)} was added without a link" for what in added]
         notes: tuple[str, ...] = ()
-        with _told(problems, "its record"):
+        with _collect_problem(problems, "its record"):
             stored = self._store.session(session)
             if stored is not None and stored.state is SessionState.UNREADABLE:
                 problems.append(f"its record cannot be read: {stored.reason}")
@@ -158,7 +158,7 @@ class Looker:
                 f"the chain tells of a file of {_name_of_link(link.what)}, which has none"
             )
             return
-        with _told(problems, called):
+        with _collect_problem(problems, called):
             digest = self._files.digest(key)
             many = "draws" in called
             if not digest:
@@ -190,7 +190,7 @@ def file_named(what: str) -> str:
 
 
 @contextmanager
-def _told(problems: list[str], what: str) -> Generator[None]:
+def _collect_problem(problems: list[str], what: str) -> Generator[None]:
     """Add what cannot be read in the block to the problems, and go on."""
     try:
         yield
@@ -239,7 +239,7 @@ def _compare_layout(problems: list[str], store: SqlStore, session: Session) -> N
     wanted = session.spec.layout_digest
     if not wanted:
         return
-    with _told(problems, f"its layout {session.spec.layout}"):
+    with _collect_problem(problems, f"its layout {session.spec.layout}"):
         if layout_of(session.spec, store).identity != wanted:
             problems.append(f"its layout {session.spec.layout} was changed")
 

@@ -257,9 +257,11 @@ class _Episode:
             except _OverspentError as error:
                 exceeded = str(error)
             except AgentLeftError as error:
-                left, overdue = error.cause.value, self._meter.take(self._waited)
+                left, overdue = error.cause.value, self._meter.take(self._waiting_seconds)
             except PlayStoppedError as stopped:
-                overdue = self._meter.take(self._waited if stopped.waited < 0 else stopped.waited)
+                overdue = self._meter.take(
+                    self._waiting_seconds if stopped.waited < 0 else stopped.waited
+                )
             except (BrokenPipeError, ConnectionResetError):
                 pass  # the server is gone
             except OSError as error:  # of the recording: those of sockets were seen to
@@ -293,7 +295,7 @@ class _Episode:
             self._pulse.rest()
         noted, refused = self._notes()
         thinking = self._meter.spent.thinking_seconds
-        question = Question(self._ask(), self._waited, thinking, broke, noted, refused)
+        question = Question(self._ask(), self._waiting_seconds, thinking, broke, noted, refused)
         send(self._server, MessageKind.ASK, question.pack())
         return False
 
@@ -331,7 +333,7 @@ class _Episode:
             if actions is None:
                 continue
             self._pulse.beat()
-            waited = self._waited
+            waited = self._waiting_seconds
             if self._take(Answer(actions, reader.take_notes(), waited), ask):
                 return
 
@@ -402,7 +404,7 @@ class _Episode:
         return self._asked + self._terms.timeout
 
     @property
-    def _waited(self) -> float:
+    def _waiting_seconds(self) -> float:
         """Seconds that the agent has had for the answer that is due."""
         return time.monotonic() - self._asked
 

@@ -84,7 +84,7 @@ class Relay:
                 self._played.last = await self._link.idle(self._redo(recording))
                 done, reward = len(recording.actions), sum(self._played.restored)
                 opening = opening._replace(done=done, reward=reward)
-            report, left = await self._reported(opening)
+            report, left = await self._play_to_report(opening)
         except WorkerFault:
             await asyncio.to_thread(self._take_recording)
             raise
@@ -120,7 +120,9 @@ class Relay:
         if ENDS[cause].whose is Whose.AGENT:
             self._played.exceeded = overdue
 
-    async def _reported(self, opening: EpisodeOpening) -> tuple[PlayReport, AgentLeftError | None]:
+    async def _play_to_report(
+        self, opening: EpisodeOpening
+    ) -> tuple[PlayReport, AgentLeftError | None]:
         """Open the episode, have it played as far as it goes, and get the report.
 
         Returns:
@@ -151,7 +153,7 @@ class Relay:
                 if not self._in_play:
                     raise
                 try:
-                    left, reply = error, await self._stopped(error, waiting)
+                    left, reply = error, await self._stop_play(error, waiting)
                 except WorkerFault:
                     if self._elsewhere:
                         raise
@@ -178,7 +180,7 @@ class Relay:
             if reply.kind is MessageKind.PLAYED:
                 return reply
             self._elsewhere = False
-            question = self._asked(reply)
+            question = self._read_question(reply)
             done = question.frame.ask.step
             if done > before or question.broke:
                 await link.ask(question.frame, question.waited)
@@ -186,11 +188,11 @@ class Relay:
             reply = await self._turn(await link.answer(done), done)
             if reply.kind is MessageKind.PLAYED:
                 return reply
-            question = self._asked(reply)
+            question = self._read_question(reply)
             done = question.frame.ask.step
             await link.ask(question.frame)
 
-    def _asked(self, reply: Reply) -> Question:
+    def _read_question(self, reply: Reply) -> Question:
         """Read a question, and take in what it says of the time at the worker."""
         question = Question.unpack(reply.body)
         self._thinking = question.thinking
@@ -198,7 +200,9 @@ class Relay:
         self._link.room.was_refused(question.refused)
         return question
 
-    async def _stopped(self, left: AgentLeftError, waiting: asyncio.Future[Reply] | None) -> Reply:
+    async def _stop_play(
+        self, left: AgentLeftError, waiting: asyncio.Future[Reply] | None
+    ) -> Reply:
         """End the play, since the agent has left, and return the report."""
         self._worker.stop(-1.0 if self._elsewhere else left.waited)
         if self._elsewhere and waiting is not None:
@@ -206,7 +210,7 @@ class Relay:
         else:
             reply = await self._worker.reply(0.0)
         while reply.kind is not MessageKind.PLAYED:
-            self._asked(reply)  # it has crossed the request
+            self._read_question(reply)  # it has crossed the request
             reply = await self._worker.reply(0.0)
         return reply
 

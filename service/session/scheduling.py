@@ -249,7 +249,7 @@ class Schedule:
 
     async def _could_begin(self) -> bool:
         """Return whether `_choose` would begin something."""
-        if self._paused:
+        if self._is_paused:
             return False
         if self.evidence.idle is not None:
             return True
@@ -264,7 +264,7 @@ class Schedule:
         with self._record.waiting(self._parts.disk.wanted):
             while await self._parts.disk.short():
                 await link.idle(self._look_again())
-                if self._stopped or not await self._could_begin():
+                if self._may_not_begin or not await self._could_begin():
                     return
 
     async def _wait_for_memory(self, link: AgentLink) -> None:
@@ -275,12 +275,12 @@ class Schedule:
         with self._record.waiting(f"memory for its simulator, which died for want of it {times}"):
             while loop.time() < end or memory.short():
                 await link.idle(self._look_again())
-                if self._stopped or not await self._could_begin():
+                if self._may_not_begin or not await self._could_begin():
                     return
         self._starving = False
 
     @property
-    def _stopped(self) -> bool:
+    def _may_not_begin(self) -> bool:
         """Whether nothing may begin, whatever is left to play."""
         session = self._record.session
         over = self._closed or session.state.over or bool(session.unjudged)
@@ -294,7 +294,7 @@ class Schedule:
 
     async def _choose(self, link: AgentLink) -> Episode | None:
         """Choose an attempt and begin it in the store; None if none can begin now."""
-        if self._paused:  # not even what was begun and does not count yet
+        if self._is_paused:  # not even what was begun and does not count yet
             return None
         evidence = self.evidence
         if evidence.left and link.resumes:
@@ -358,7 +358,7 @@ class Schedule:
 
     async def _has_enough(self) -> bool:
         """Return whether the session is to end, given that nothing can begin now."""
-        return not self.evidence.playing and not self._paused
+        return not self.evidence.playing and not self._is_paused
 
     async def _is_enough(self) -> bool:
         """Return whether the stopping rule forbids a new episode."""
@@ -372,15 +372,15 @@ class Schedule:
     def _full(self) -> bool:
         """Whether as many episodes were begun as the budget has."""
         stop = self._record.session.spec.stop
-        return stop.combine == "any" and self._scored >= stop.max_episodes
+        return stop.combine == "any" and self._count_scored >= stop.max_episodes
 
     @property
-    def _scored(self) -> int:
+    def _count_scored(self) -> int:
         """How many episodes that are to count were begun; below 0 while practice goes on."""
         return self.evidence.begun - self._record.session.spec.practice
 
     @property
-    def _paused(self) -> bool:
+    def _is_paused(self) -> bool:
         return self._record.session.held
 
     async def _set_aside_after_fault(self, episode: Episode) -> None:

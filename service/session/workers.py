@@ -209,7 +209,7 @@ class Workers:
         try:
             await self.room.enter(loan.group)
             try:
-                worker = await self._found(loan.backend, loan.spec)
+                worker = await self._find_worker(loan.backend, loan.spec)
                 await self.open(worker, loan)
             except BaseException:
                 self.room.leave(loan.group, arrived=False)
@@ -230,7 +230,7 @@ class Workers:
             await asyncio.gather(opening, return_exceptions=True)
         opening.result()
 
-    async def _found(self, backend: str, spec: ObservationSpec) -> Worker:
+    async def _find_worker(self, backend: str, spec: ObservationSpec) -> Worker:
         """Return an idle worker, else a new one."""
         for worker in self._idle:
             if (worker.backend, worker.spec) == (backend, spec):

@@ -530,7 +530,9 @@ class SqlStore:
                     played.c.session == session
                 )
             )
-            counted = _sum_counts(_counted(*row[:3], records.SPENT.read(row.spent)) for row in rows)
+            counted = _sum_counts(
+                _counts_added(*row[:3], records.SPENT.read(row.spent)) for row in rows
+            )
             return SessionCounts(*kept[:3], records.SPENT.read(kept.spent)), counted
 
     def standings(self, limit: int) -> dict[str, WaitState]:
@@ -545,7 +547,7 @@ class SqlStore:
             row.id: WaitState(
                 SessionState[row.state],
                 row.paused,
-                _listed(row.unjudged),
+                _as_numbers(row.unjudged),
             )
             for row in rows
         }
@@ -879,7 +881,7 @@ class SqlStore:
                 raise ValueError(f"episode {number}-{attempt} of {session} does not count anyway")
             still = this & table.c.counts
             if db.execute(update(table).where(still).values(counts=False, invalid=reason)).rowcount:
-                before = _counted(row.outcome, row.counts, row.invalid)
+                before = _counts_added(row.outcome, row.counts, row.invalid)
                 no_more = (-before.episodes, -before.successes, -before.practised)
                 _change_counts(db, session, SessionCounts(*no_more))  # it was spent all the same
                 _add_link(db, session, f"{number}-{attempt}")
@@ -1159,14 +1161,14 @@ class SqlStore:
         damage: list[str] = []
         # One look at all of it, since a session that goes on adds links between two; and each part
         # by itself within, so that what can be read is read.
-        with _told(damage, "the database"), self._reader.connect() as db:
-            with _told(damage, "its chain"), db.begin_nested():
+        with _collect_damage(damage, "the database"), self._reader.connect() as db:
+            with _collect_damage(damage, "its chain"), db.begin_nested():
                 rows = db.execute(
                     select(*columns).where(table.c.session == session).order_by(table.c.seq)
                 )
                 links = tuple(ChainLink(*row) for row in rows)
             for what, read in _CONTENTS.items():
-                with _told(damage, what), db.begin_nested():
+                with _collect_damage(damage, what), db.begin_nested():
                     now |= read(db, session)
         return Chain(links, now, tuple(damage))
 
@@ -1174,7 +1176,7 @@ class SqlStore:
         """Look for damage of the database itself; one sentence each, and none where it is whole."""
         problems: list[str] = []
         if self._reader.dialect.name == "sqlite":
-            with _told(problems, "the database"), self._reader.connect() as db:
+            with _collect_damage(problems, "the database"), self._reader.connect() as db:
                 rows = db.execute(text("PRAGMA quick_check(20)")).scalars().all()
                 problems += [f"the database is damaged: {row}" for row in rows if row != "ok"]
         return tuple(problems)
@@ -1274,7 +1276,7 @@ def _begin_alone(connection: Connection) -> None:
 
 
 @contextmanager
-def _told(damage: list[str], what: str) -> Generator[None]:
+def _collect_damage(damage: list[str], what: str) -> Generator[None]:
     """Add what the database cannot read in the block to the damage, and go on."""
     try:
         yield
@@ -1420,7 +1422,7 @@ def _count_unjudged() -> Label[Any]:
     return awaited.correlate(table).scalar_subquery().label("unjudged")
 
 
-def _listed(unjudged: str | None) -> tuple[int, ...]:
+def _as_numbers(unjudged: str | None) -> tuple[int, ...]:
     """What `_count_unjudged` found, as numbers."""
     return tuple(sorted(map(int, unjudged.split(",")))) if unjudged else ()
 
@@ -1473,7 +1475,7 @@ class CampaignCounts(NamedTuple):
     going_on: int
 
 
-def _counted(
+def _counts_added(
     outcome: str | None, counts: bool, invalid: str, spent: Spent = NOTHING
 ) -> SessionCounts:
     """What an attempt adds to the numbers of its session."""
@@ -1495,7 +1497,7 @@ def _sum_counts(parts: Iterable[SessionCounts]) -> SessionCounts:
 def _count(db: Connection, ended: Episode, spent: Spent = NOTHING) -> None:
     """Add an attempt that has just come to its end to the numbers of its session."""
     outcome = None if ended.outcome is None else ended.outcome.name
-    _change_counts(db, ended.session, _counted(outcome, ended.counts, ended.invalid, spent))
+    _change_counts(db, ended.session, _counts_added(outcome, ended.counts, ended.invalid, spent))
 
 
 def _change_counts(db: Connection, session: str, by: SessionCounts) -> None:
@@ -1622,7 +1624,7 @@ def _session(row: Row[Any]) -> Session:
             paused=row.paused,
             practised=row.practised,
             spent=records.SPENT.read(row.spent),
-            unjudged=_listed(row.unjudged),
+            unjudged=_as_numbers(row.unjudged),
             identity=records.IDENTITY.read(row.identity),
             owner=row.owner or "",
         )

@@ -44,26 +44,26 @@ def create_app(site: Site, parts: Sequence[MakePart]) -> Guard:
             routes.insert(0, Mount(f"/static/{part.home.name}", folder))
     routes.append(Mount("/static", StaticFiles(directory=HERE / "static")))
 
-    async def told(request: Request, error: Exception) -> Response:
+    async def answer_failure(request: Request, error: Exception) -> Response:
         """Answer a request that failed: by a page, or by JSON for scripts."""
         page = "text/html" in request.headers.get("accept", "")
         if isinstance(error, SignInNeeded) and page and request.method == "GET":
             here = request.url.path.removeprefix(site.asked(request).prefix)
             here += f"?{request.url.query}" if request.url.query else ""
             return site.go(request, f"{ENTER}?then={quote(here, safe='')}")
-        status, words = _said(error)
+        status, words = _status_and_words(error)
         if page:
             return site.page(request, "error.html.j2", status, status=status, words=words)
         return JSONResponse({"error": words}, status)
 
     kinds = (SignInNeeded, AnimalcatError, ServiceError, HTTPException, Exception)
-    handlers: dict[Any, Any] = dict.fromkeys(kinds, told)
+    handlers: dict[Any, Any] = dict.fromkeys(kinds, answer_failure)
     app = Starlette(routes=routes, exception_handlers=handlers)
     # Around it, so that errors too have its headers.
     return Guard(app, site.visits, site.door, site.serving)
 
 
-def _said(error: Exception) -> tuple[int, str]:
+def _status_and_words(error: Exception) -> tuple[int, str]:
     """Return the status and the words that tell of an error; of our own faults the log tells."""
     match error:
         case SignInNeeded():
@@ -74,7 +74,7 @@ def _said(error: Exception) -> tuple[int, str]:
             return error.status_code, error.detail
         case ServiceError():
             code, wait = error.code.value, error.retry_seconds
-            return _said(AnimalcatError(error.message, code, retry_seconds=wait))
+            return _status_and_words(AnimalcatError(error.message, code, retry_seconds=wait))
         case AnimalcatError():
             return _status(error), str(error)
         case _:

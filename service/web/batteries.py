@@ -71,7 +71,9 @@ def batteries(site: Site) -> Part:
         if digest not in sheets:
             await engines.battery(digest)  # so that its files are on this machine
         if digest not in sheets:
-            sheets[digest] = asyncio.create_task(made(name, digest, str(engines.battery_folder)))
+            sheets[digest] = asyncio.create_task(
+                make_sheet(name, digest, str(engines.battery_folder))
+            )
             while len(sheets) > MOST_SHEETS:
                 sheets.popitem(last=False)
         sheets.move_to_end(digest)
@@ -83,7 +85,7 @@ def batteries(site: Site) -> Part:
             raise AnimalcatError(f"the report cannot be made: {failed}", "INVALID_REQUEST")
         return HTMLResponse(making.result(), headers={"content-security-policy": WHOLE_PAGE})
 
-    async def made(name: str, digest: str, folder: str) -> str:
+    async def make_sheet(name: str, digest: str, folder: str) -> str:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(executor, _sheet, name, digest, folder)

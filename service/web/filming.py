@@ -62,7 +62,7 @@ def filming(site: Site) -> Part:
     idle: dict[str, asyncio.TimerHandle] = {}
 
     async def show(request: Request) -> Response:
-        session, number, attempt = await allowed(request)
+        session, number, attempt = await check_request(request)
         at = f"/sessions/{session}/episodes/{request.path_params['episode']}"
         title = f"{session}, episode {number}" + (f", attempt {attempt}" if attempt else "")
         places: dict[str, Any] = {
@@ -73,12 +73,12 @@ def filming(site: Site) -> Part:
         return site.page(request, "film.html.j2", title=title, **places)
 
     async def why(request: Request) -> Response:
-        session, number, attempt = await allowed(request)
+        session, number, attempt = await check_request(request)
         told = await site.client(request).explain_episode(session, number, attempt)
         return site.page(request, "why.html.j2", why=told)
 
     async def frame(request: Request) -> Response:
-        session, number, attempt = await allowed(request)
+        session, number, attempt = await check_request(request)
         key = recording_key(session, number, attempt or 0)
         stage = films.get(key) or await stage_of(key, f"{session}/{number}")
         films.move_to_end(key)
@@ -93,7 +93,7 @@ def filming(site: Site) -> Part:
             if key in films:
                 idle[key] = asyncio.get_running_loop().call_later(IDLE_SECONDS, drop, key)
 
-    async def allowed(request: Request) -> tuple[str, int, int | None]:
+    async def check_request(request: Request) -> tuple[str, int, int | None]:
         session, episode = request.path_params["session"], request.path_params["episode"]
         try:
             name = f"sessions/{session}/episodes/{episode}"

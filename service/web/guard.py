@@ -198,14 +198,14 @@ def _reason_of_forgery(headers: Headers, asked: Asked, body: bytes) -> str:
 
 
 def _with_headers(send: Send) -> Send:
-    async def sent(message: Message) -> None:
+    async def send_on(message: Message) -> None:
         if message["type"] == "http.response.start":
             answer = MutableHeaders(scope=message)
             for key, value in _HEADERS.items():
                 answer.setdefault(key, value)
         await send(message)
 
-    return sent
+    return send_on
 
 
 def own_hosts(host: str, port: int, names: tuple[str, ...] = ()) -> frozenset[str]:

@@ -47,20 +47,20 @@ def watching(site: Site) -> Part:
 
     async def sessions(request: Request) -> Response:
         values: dict[str, Any] = {
-            "agent": _asked(request, "agent"),
-            "state": _asked(request, "state"),
+            "agent": _query_value(request, "agent"),
+            "state": _query_value(request, "state"),
             "states": _STATES,
         }
         wanted = sessions_pb2.ListSessionsRequest(agent=values["agent"])
         if values["state"] in _STATES:
             wanted.states.append(number(sessions_pb2.SessionState, values["state"]))
         stub = sessions_pb2_grpc.SessionsStub(site.channel(request))
-        return await listed(request, Session, "sessions", stub.ListSessions, wanted, **values)
+        return await list_page(request, Session, "sessions", stub.ListSessions, wanted, **values)
 
-    async def listed(
+    async def list_page(
         request: Request, kind: type[Any], what: str, call: Any, wanted: Any, **values: Any
     ) -> Response:
-        wanted.page_size, wanted.page_token = PAGE, _asked(request, "page")
+        wanted.page_size, wanted.page_token = PAGE, _query_value(request, "page")
         answer = await call(wanted)
         values[what] = [decode(kind, message) for message in getattr(answer, what)]
         following = _next(request, answer.next_page_token)
@@ -105,7 +105,7 @@ def watching(site: Site) -> Part:
         stub = results_pb2_grpc.EpisodesStub(site.channel(request))
         name, call = _id(request), stub.ListEpisodes
         wanted = results_pb2.ListEpisodesRequest(parent=f"sessions/{name}", newest_first=True)
-        return await listed(request, Episode, "episodes", call, wanted, session=name)
+        return await list_page(request, Episode, "episodes", call, wanted, session=name)
 
     async def report(request: Request) -> Response:
         page = await site.client(request).export_profile(_id(request), "html")
@@ -114,7 +114,7 @@ def watching(site: Site) -> Part:
     async def campaigns(request: Request) -> Response:
         stub = campaigns_pb2_grpc.CampaignsStub(site.channel(request))
         wanted = campaigns_pb2.ListCampaignsRequest()
-        return await listed(request, Campaign, "campaigns", stub.ListCampaigns, wanted)
+        return await list_page(request, Campaign, "campaigns", stub.ListCampaigns, wanted)
 
     async def campaign(request: Request) -> Response:
         shown = await site.client(request).get_campaign(request.path_params["campaign"])
@@ -175,7 +175,7 @@ def _id(request: Request) -> str:
     return str(request.path_params["session"])
 
 
-def _asked(request: Request, field: str) -> str:
+def _query_value(request: Request, field: str) -> str:
     return request.query_params.get(field, "")[:500]
 
 

@@ -18,7 +18,7 @@ def item(*lines: str, name: str = "name: GoodGoal") -> str:
     return f"{HEAD}    items:\n    - !Item\n      {name}\n{body}"
 
 
-def refused(text: str) -> list[Problem]:
+def refusal_of(text: str) -> list[Problem]:
     with pytest.raises(ArenaError) as caught:
         load_text(text, "f.yml")
     return [one for one in caught.value.problems if one.severity == "error"]
@@ -59,7 +59,7 @@ def read(text: str) -> tuple[LoadedConfig, list[str]]:
     ],
 )  # fmt: skip
 def test_a_field_that_unity_does_not_know(text: str, line: int, says: str) -> None:
-    told = [(one.line, one.message) for one in refused(text)]
+    told = [(one.line, one.message) for one in refusal_of(text)]
     assert any(at == line and says in message for at, message in told), told
 
 
@@ -82,7 +82,7 @@ def test_a_field_that_unity_does_not_know(text: str, line: int, says: str) -> No
     ],
 )  # fmt: skip
 def test_what_is_no_yaml_is_blamed_on_its_line(text: str, line: int, says: str) -> None:
-    [problem] = refused(text)
+    [problem] = refusal_of(text)
     assert (problem.line, problem.code) == (line, "not-yaml")
     assert says in problem.message
 
@@ -124,5 +124,5 @@ def test_what_is_written_is_not_limited_but_what_aliases_repeat_is() -> None:
     assert text.count(", ") > MAX_REPEATED
     assert len(read(text)[0].config.arenas) == 9
     anchored = wall.replace("!Item\n", "&wall !Item\n", 1)
-    [problem] = refused(f"{HEAD}    items:\n{anchored}" + "    - *wall\n" * 9)
+    [problem] = refusal_of(f"{HEAD}    items:\n{anchored}" + "    - *wall\n" * 9)
     assert "aliases (*wall) repeat more than" in problem.message

@@ -47,7 +47,7 @@ def check(text: str, build: Build) -> list[Problem]:
     return list(check_loaded(load_text(text, "a.yml"), rng, file="a.yml", build=build))
 
 
-def told(text: str, build: Build, code: str) -> dict[int | None, str]:
+def tell_all(text: str, build: Build, code: str) -> dict[int | None, str]:
     """Line -> message of the problems of a kind."""
     return {one.line: one.message for one in check(text, build) if one.code == code}
 
@@ -62,21 +62,21 @@ def test_a_build_has_one_name_and_its_versions() -> None:
 
 
 def test_what_a_build_does_not_heed_is_a_warning_with_its_line_and_who_does() -> None:
-    new = told(TREE, "4.x", "ignored-field")
+    new = tell_all(TREE, "4.x", "ignored-field")
     assert list(new) == [15, 16, 17]
     assert "build 4.x does not heed `spawnCounts`; build 3.1.3 heeds it" in new[15]
     assert "`delays`; no build heeds it here" in new[17]
-    assert list(told(TREE, "3.1.3", "ignored-field")) == [17]
-    assert "builds 4.x, 4.1, 3.1.3 heed it" in told(TREE, "4.2", "ignored-field")[23]
+    assert list(tell_all(TREE, "3.1.3", "ignored-field")) == [17]
+    assert "builds 4.x, 4.1, 3.1.3 heed it" in tell_all(TREE, "4.2", "ignored-field")[23]
     assert all(one.severity == "warning" for one in check(TREE, "4.x"))
 
 
 def test_names_of_another_grammar_are_told_of_the_build_that_refuses_them() -> None:
-    assert list(told(TREE, "4.x", "old-field")) == [6]
-    assert not told(TREE, "3.1.3", "old-field")
+    assert list(tell_all(TREE, "4.x", "old-field")) == [6]
+    assert not tell_all(TREE, "3.1.3", "old-field")
     newer = TREE.replace("t: 250", "timeLimit: 250").replace("    pass_mark: 0\n", "")
-    assert "wants `t`" in told(newer, "3.1.3", "new-field")[4]
-    assert not told(newer, "4.x", "new-field")
+    assert "wants `t`" in tell_all(newer, "3.1.3", "new-field")[4]
+    assert not tell_all(newer, "4.x", "new-field")
 
 
 def test_an_old_build_merges_no_arenas() -> None:
@@ -87,8 +87,8 @@ def test_an_old_build_merges_no_arenas() -> None:
     text += (
         text[text.index("  0: !Arena") :].replace("0: !Arena", "1: !Arena").replace("true", "false")
     )
-    assert 5 in told(text, "3.1.3", "ignored-field")
-    assert 5 not in told(text, "4.x", "ignored-field")
+    assert 5 in tell_all(text, "3.1.3", "ignored-field")
+    assert 5 not in tell_all(text, "4.x", "ignored-field")
 
 
 def test_an_old_build_goes_over_gaps_in_the_numbers() -> None:

@@ -49,7 +49,7 @@ def chain(*marks: float, goal: str = "GoodGoal") -> Arena:
     )
 
 
-def placed(*arenas: Arena) -> list[Placement]:
+def place_all(*arenas: Arena) -> list[Placement]:
     return [place(one, np.random.default_rng(0)) for one in arenas]
 
 
@@ -109,7 +109,7 @@ def test_fixing_keeps_what_an_arena_merges_with_and_leaves_nothing_to_chance() -
 def test_demands_add_up_as_each_of_them_says() -> None:
     near, far = (dict.fromkeys(FEATURES, value) for value in (1.0, 3.0))
     parts = [MeasuredFeatures(values, {}) for values in (far, near)]
-    boards = placed(arena(item("GoodGoal", 20, 12)), arena(item("GoodGoal", 20, 12)))
+    boards = place_all(arena(item("GoodGoal", 20, 12)), arena(item("GoodGoal", 20, 12)))
     found = chain_features(parts, boards)
     wanted = {"first": 3.0, "sum": 4.0, "greatest": 3.0, "least": 1.0}
     for name, feature in FEATURES.items():
@@ -145,5 +145,5 @@ def test_a_chain_is_mirrored_as_a_whole_and_each_arena_is_turned() -> None:
             metres = np.hypot(goal.x - start.x, goal.z - start.z)
             assert metres == pytest.approx(np.hypot(was.x - old.x, was.z - old.z), abs=2e-3)
         # Which side each goal is on, by the heading: both change or none does.
-        sides = [np.sign(FEATURES["goalBearing"].measure(Survey(one))) for one in placed(*parts)]
+        sides = [np.sign(FEATURES["goalBearing"].measure(Survey(one))) for one in place_all(*parts)]
         assert sides == ([1.0, -1.0] if one.flipped else [-1.0, 1.0])

@@ -67,7 +67,7 @@ def run(*arguments: object, code: int = 0) -> str:
     return result.stdout if "--json" in arguments else result.output
 
 
-def checked(schema: str, text: str) -> list[dict[str, Any]]:
+def check_it(schema: str, text: str) -> list[dict[str, Any]]:
     value = json.loads(text)
     published = files("animalcat").joinpath(f"schemas/{schema}.schema.json").read_text("utf-8")
     validator = jsonschema.Draft202012Validator(json.loads(published))
@@ -77,7 +77,7 @@ def checked(schema: str, text: str) -> list[dict[str, Any]]:
 
 
 def test_check_json_has_every_file(folder: Path) -> None:
-    entries = checked("arena_check", run("check", folder, "--json", code=1))
+    entries = check_it("arena_check", run("check", folder, "--json", code=1))
     seen = {
         str(Path(entry["file"]).relative_to(folder)): (
             entry["loaded"],
@@ -98,7 +98,7 @@ def test_check_exit_code_and_strict(folder: Path) -> None:
     table = run("check", folder / "lenient.yaml")
     assert "duplicate-key" in table
     assert "0 errors, 1 warning" in table
-    (entry,) = checked(
+    (entry,) = check_it(
         "arena_check", run("check", folder / "lenient.yaml", "--strict", "--json", code=1)
     )
     assert not entry["loaded"]
@@ -135,14 +135,14 @@ def test_what_is_doubtful_is_said_wherever_an_arena_is_read(tmp_path: Path) -> N
         said = [line for line in run(command, *paths).splitlines() if "Did you mean" in line]
         assert len(said) == 1
         assert said[0].startswith(f"warning: {tmp_path / 'a.yml'}")
-    rows = checked("arena_features", run("features", tmp_path, "--json"))
+    rows = check_it("arena_features", run("features", tmp_path, "--json"))
     assert [len(row["problems"]) for row in rows] == [1, 0]
 
 
 def test_features(tmp_path: Path) -> None:
     (tmp_path / "a.yml").write_text(GOOD)
     (tmp_path / "b.yml").write_text(RANDOM)
-    rows = checked("arena_features", run("features", tmp_path, "--json", "--seed", 3))
+    rows = check_it("arena_features", run("features", tmp_path, "--json", "--seed", 3))
     assert [row["instance"] for row in rows] == ["a", "b"]
     found = rows[0]["features"]
     assert found["rewardDistance"] == pytest.approx(20.0)
@@ -200,7 +200,7 @@ def test_one_measurement_gives_one_answer_everywhere(tmp_path: Path, goal: str) 
         text = ROLLING.replace("GOAL", goal).replace("WHERE", lines)
         files.append(ArenaFile(f"{name}.yml", text))
         (tmp_path / f"{name}.yml").write_text(text)
-    rows = checked("arena_features", run("features", tmp_path, "--json", "--seed", 7))
+    rows = check_it("arena_features", run("features", tmp_path, "--json", "--seed", 7))
     made = {one.name: one for one in import_files(files, 7, tmp_path / "store").instances}
     moved = 0
     for row in rows:
@@ -229,7 +229,7 @@ def test_features_explained(tmp_path: Path) -> None:
       - !Vector3 {x: 20, y: 3, z: 1}
 """
     path.write_text(GOOD + wall)
-    [row] = checked("arena_features", run("features", path, "--explain", "--json"))
+    [row] = check_it("arena_features", run("features", path, "--explain", "--json"))
     told = row["explanation"]
     assert told["goal"] == {"name": "GoodGoal", "item": 1, "copy": 0, "at": [20.0, 0.509, 25.0]}
     assert [thing["name"] for thing in told["occluders"]] == ["Wall"]

@@ -23,7 +23,7 @@ def run(*arguments: object, code: int = 0) -> str:
     return result.stdout if "--json" in arguments else result.output
 
 
-def checked(schema: str, text: str) -> list[dict[str, Any]]:
+def check_it(schema: str, text: str) -> list[dict[str, Any]]:
     value = json.loads(text)
     published = files("animalcat").joinpath(f"schemas/{schema}.schema.json").read_text("utf-8")
     validator = jsonschema.Draft202012Validator(json.loads(published))
@@ -33,7 +33,7 @@ def checked(schema: str, text: str) -> list[dict[str, Any]]:
 
 
 def test_families_are_listed() -> None:
-    rows = checked("arena_families", run("make", "--json"))
+    rows = check_it("arena_families", run("make", "--json"))
     assert [row["family"] for row in rows] == list(FAMILIES)
     (detour,) = (row for row in rows if row["family"] == "detour")
     assert detour["paradigms"] == ["wall", "bay", "tunnel"]
@@ -43,7 +43,7 @@ def test_families_are_listed() -> None:
 
 
 def test_a_family_is_shown_with_its_parameters() -> None:
-    (row,) = checked("arena_families", run("make", "cups", "--about", "--json"))
+    (row,) = check_it("arena_families", run("make", "cups", "--about", "--json"))
     shown = run("make", "cups", "--about")
     assert all(name in shown for part in ("paradigms", "parameters") for name in row[part])
     assert "2 to 3, whole numbers" in shown
@@ -56,7 +56,7 @@ def test_a_family_is_shown_with_its_parameters() -> None:
 
 def test_arenas_and_controls_are_written(tmp_path: Path) -> None:
     out = tmp_path / "made"
-    rows = checked(
+    rows = check_it(
         "arena_make",
         run("make", SCREEN, "-n", 3, "--control", "all", "--part", "test", "-o", out, "--json"),
     )
@@ -83,7 +83,7 @@ def test_claims_are_checked_by_playing(tmp_path: Path) -> None:
 
 
 def test_demands_are_met_or_the_nearest_is_told() -> None:
-    rows = checked("arena_make", run("make", SCREEN, "--demand", "distance=12", "--json"))
+    rows = check_it("arena_make", run("make", SCREEN, "--demand", "distance=12", "--json"))
     (row,) = rows
     assert row["demands"]["rewardDistance"]["made"] == pytest.approx(12, abs=0.12)
     output = run("make", SCREEN, "--demand", "distance=50")

@@ -43,7 +43,7 @@ def wall(x: float, z: float, *size: float, y: float = 0, yaw: float = 0) -> Item
     return thing("Wall", x, z, size, y=y, yaw=yaw, rgb=(100, 100, 100))
 
 
-def placed(
+def place_all(
     *items: Item, time_limit: int = 250, pass_mark: float = 0, blackouts: tuple[int, ...] = ()
 ) -> Placement:
     arena = Arena(time_limit=time_limit, pass_mark=pass_mark, items=items, blackouts=blackouts)
@@ -53,7 +53,7 @@ def placed(
 
 
 def values(*items: Item, **settings: object) -> dict[str, float]:
-    return measure_features(placed(*items, **settings)).values  # type: ignore[arg-type]
+    return measure_features(place_all(*items, **settings)).values  # type: ignore[arg-type]
 
 
 AGENT = thing("Agent", 20, 5)
@@ -94,7 +94,7 @@ class TestWay:
     def test_a_gap_must_be_as_wide_as_the_body(self, gap: float, there: bool) -> None:
         side = 20 - gap / 2
         fences = (wall(side / 2, 20, side, 3, 0.5), wall(40 - side / 2, 20, side, 3, 0.5))
-        measured = measure_features(placed(AGENT, *fences, ball(20, 30)))
+        measured = measure_features(place_all(AGENT, *fences, ball(20, 30)))
         assert ("wayLength" in measured.values) is there
         if not there:
             assert measured.missing["wayLength"] == "the agent finds no safe way to any reward"
@@ -126,7 +126,7 @@ class TestWay:
         shelf = wall(20, 32, 40, 1, 16)
         ramp = thing("Ramp", 20, 22, (4, 1, 4), yaw=180)
         survey = Survey(
-            placed(thing("Agent", x, 22 if x != 20 else 5), shelf, ramp, ball(20, 35, y=1))
+            place_all(thing("Agent", x, 22 if x != 20 else 5), shelf, ramp, ball(20, 35, y=1))
         )
         way = survey.way
         assert not isinstance(way, str)
@@ -146,7 +146,7 @@ class TestWay:
     def test_down_from_a_ridge_is_a_choice_for_good(self) -> None:
         """As 02-10-01 of the testbed: a ridge divides the arena, and the goal is on one side."""
         ridge = (thing("Agent", 20, 2, y=1), wall(20, 20, 1, 1, 40))
-        survey = Survey(placed(*ridge, ball(30, 30)))
+        survey = Survey(place_all(*ridge, ball(30, 30)))
         found = measure_features(survey).values
         assert (found["drops"], found["choiceWays"], found["choiceRight"]) == (1.0, 2.0, 1.0)
         both = values(
@@ -223,14 +223,14 @@ class TestTime:
         ("pass_mark", "allowed"), [(0.0, 24.975), (0.5, 12.475), (-1.0, 25.0), (2.0, 0.0)]
     )
     def test_what_the_pass_mark_leaves(self, pass_mark: float, allowed: float) -> None:
-        measured = measure_features(placed(AGENT, ball(20, 30), pass_mark=pass_mark))
+        measured = measure_features(place_all(AGENT, ball(20, 30), pass_mark=pass_mark))
         assert measured.values["timeAllowed"] == pytest.approx(allowed)
         share = measured.values.get("timeShare")
         if allowed:
             assert share == pytest.approx(measured.values["timeNeeded"] / allowed, abs=1e-5)
         else:
             assert measured.missing["timeShare"] == "no play can pass"
-        unlimited = measure_features(placed(AGENT, ball(20, 30), time_limit=0))
+        unlimited = measure_features(place_all(AGENT, ball(20, 30), time_limit=0))
         assert unlimited.missing["timeShare"] == "no time limit"
 
 
@@ -262,7 +262,7 @@ class TestSight:
     def test_when_the_light_is_out(
         self, blackouts: tuple[int, ...], first: float | None, longest: float, at_start: float
     ) -> None:
-        measured = measure_features(placed(AGENT, ball(20, 30), blackouts=blackouts))
+        measured = measure_features(place_all(AGENT, ball(20, 30), blackouts=blackouts))
         found = measured.values
         assert found.get("darkFrom") == (None if first is None else pytest.approx(first))
         assert found["darkLongest"] == pytest.approx(longest)
@@ -283,7 +283,7 @@ class TestRewards:
         # Three runs of some 27 m, at 27 m/s and with a second more to get going, each.
         assert 2.997 - found["bestReturn"] == pytest.approx(3 * 1.6 / 25, abs=0.02)
         assert found["orderGain"] == pytest.approx(found["bestReturn"] - 0.999, abs=0.03)
-        order = Survey(placed(AGENT, *things)).order
+        order = Survey(place_all(AGENT, *things)).order
         assert not isinstance(order, str)
         assert order.best[-1].name == "GoodGoal"
         assert found["bestReturn"] <= found["greatestReturn"]
@@ -306,7 +306,7 @@ class TestRewards:
         found = values(AGENT, grows, decays)
         assert (found["gainByWaiting"], found["lossByWaiting"]) == (near(2.0), near(2.0))
         assert found["valueRate"] == pytest.approx(-1.0)
-        measured = measure_features(placed(AGENT, grows))
+        measured = measure_features(place_all(AGENT, grows))
         assert measured.missing["bestReturn"] == "rewards change with time"
 
 
@@ -319,7 +319,7 @@ class TestLooks:
         assert [found[f"occluder{name}"] for name in rgb] == pytest.approx([200, 10, 20])
         assert [found[f"wall{name}"] for name in rgb] == pytest.approx([100, 5, 135])
         assert found["wallColours"] == 2.0
-        assert measure_features(placed(AGENT, ball(20, 30))).missing["wallRed"] == "no wall"
+        assert measure_features(place_all(AGENT, ball(20, 30))).missing["wallRed"] == "no wall"
 
     def test_patterns(self) -> None:
         boards = [
@@ -362,25 +362,25 @@ def test_whatever_stands_there_values_are_in_range(
 
 class TestBadInput:
     def test_no_reward(self) -> None:
-        measured = measure_features(placed(AGENT))
+        measured = measure_features(place_all(AGENT))
         for name in ("wayLength", "goalSeen", "bestReturn", "occluders", "goalDistance"):
             assert measured.missing[name] == "no reward"
         assert measured.values["platformPresence"] == 0.0
 
     def test_no_agent(self) -> None:
         """It starts anywhere, by chance; the way is that from there."""
-        assert "wayLength" in measure_features(placed(ball(20, 30))).values
+        assert "wayLength" in measure_features(place_all(ball(20, 30))).values
 
     def test_a_goal_in_a_box(self) -> None:
         box = [wall(20, 26, 9, 3, 1), wall(20, 34, 9, 3, 1)]
         box += [wall(16, 30, 1, 3, 6.9), wall(24, 30, 1, 3, 6.9)]
-        measured = measure_features(placed(AGENT, *box, ball(20, 30)))
+        measured = measure_features(place_all(AGENT, *box, ball(20, 30)))
         assert "no safe way" in measured.missing["timeNeeded"]
         assert measured.values["goalSeen"] == 0.0
         assert measured.values["goalDistance"] == near(25.0)
 
     def test_a_rolling_goal_that_cannot_be_reached_where_it_starts(self) -> None:
-        measured = measure_features(placed(AGENT, FENCE, ball(20, 30, name="GoodGoalBounce")))
+        measured = measure_features(place_all(AGENT, FENCE, ball(20, 30, name="GoodGoalBounce")))
         assert "moves from the start on" in measured.missing["wayLength"]
 
     @pytest.mark.timeout(60)
@@ -393,7 +393,7 @@ class TestBadInput:
             sizes=(Vector3(x=0.2, y=1, z=0.2),) * len(spots),
             rotations=(0.0,) * len(spots),
         )
-        measured = measure_features(placed(AGENT, ball(20, 6.5), crowd))
+        measured = measure_features(place_all(AGENT, ball(20, 6.5), crowd))
         assert measured.values["obstacles"] == len(spots)
         assert measured.values["wayLength"] == near(1.5)
 
@@ -405,7 +405,7 @@ class TestBadInput:
             sizes=(Vector3(x=40, y=0.5, z=20),) * 300,
             rotations=(0.0,) * 300,
         )
-        measured = measure_features(placed(AGENT, ball(20, 35), lava))
+        measured = measure_features(place_all(AGENT, ball(20, 35), lava))
         assert "no safe way" in measured.missing["wayLength"]
 
     @pytest.mark.timeout(60)
@@ -417,7 +417,7 @@ class TestBadInput:
             sizes=(Vector3(x=40, y=0.2, z=26),) * len(heights),
             rotations=(0.0,) * len(heights),
         )
-        measured = measure_features(placed(AGENT, ball(20, 35), stack))
+        measured = measure_features(place_all(AGENT, ball(20, 35), stack))
         assert "too much stands in it" in measured.missing["wayLength"]
         assert measured.values["goalDistance"] == near(30.0)
 

@@ -128,11 +128,11 @@ def test_a_limit_that_never_ends_an_episode_is_said() -> None:
         episode.tick()
         return bool(episode.health < 100)
 
-    def said(limit: int) -> list[str]:
+    def words_of(limit: int) -> list[str]:
         text = f"{HEAD}    timeLimit: {limit}\n    items:\n{AGENT}{GOAL}"
         found = check_loaded(load_text(text, "f"), np.random.default_rng(0), file="f")
         return [one.code for one in found if one.code != "left-to-chance"]
 
     last = next(n for n in range(5_242_000, 5_244_000) if not falls(n)) - 1
-    assert (said(last), said(last + 1)) == ([], ["endless"])
-    assert said(LONGEST) == ["endless"]
+    assert (words_of(last), words_of(last + 1)) == ([], ["endless"])
+    assert words_of(LONGEST) == ["endless"]

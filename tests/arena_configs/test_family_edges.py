@@ -43,7 +43,7 @@ def field(head: str = "", items: str = "", tail: str = "") -> Family:
     return read_family(text, "field.yaml")
 
 
-def drawn(family: Family | str, n: int = 4, **more: object) -> list[FamilyInstance]:
+def draw_some(family: Family | str, n: int = 4, **more: object) -> list[FamilyInstance]:
     return generate(family, n, np.random.default_rng(1), **more)  # type: ignore[arg-type]
 
 
@@ -62,7 +62,7 @@ def test_a_control_keeps_derived_values_that_were_drawn_or_set() -> None:
         before[one.control_of] for one in controls
     ]
     more = {"paradigm": "implosion", "controls": ["glass"], "given": {"change": 2.0}}
-    made = drawn("implosion-explosion", 1, **more)
+    made = draw_some("implosion-explosion", 1, **more)
     assert [one.parameters["change"] for one in made] == [2.0, 2.0]
 
 
@@ -89,7 +89,7 @@ def test_no_whole_number_between_two_ends_is_told() -> None:
     family = field("parameters: {n: {integers: [1.2, 1.8]}}\n")
     message = r"value: n: the low end `1.2`, rounded up, is always above its high end"
     with pytest.raises(ArenaError, match=message):
-        drawn(family, 1)
+        draw_some(family, 1)
 
 
 BUTTON = """\
@@ -113,7 +113,7 @@ BUTTON = """\
 """
 
 
-def spawned(item: Item) -> list[Item]:
+def spawns_of(item: Item) -> list[Item]:
     """What a button's operations spawn."""
     limited = item.operations[0]
     assert isinstance(limited, LimitedInvocations)
@@ -124,15 +124,15 @@ def spawned(item: Item) -> list[Item]:
 
 def test_what_is_spawned_is_in_the_frame_of_its_group() -> None:
     family = field(items=BUTTON.format(at="[20, 0.5, 10]", spot="[2, 1, -6]"))
-    button = drawn(family, 1)[0].arena.items[-1]
+    button = draw_some(family, 1)[0].arena.items[-1]
     # A quarter turn takes (x, z) to (z, -x).
     assert button.positions == (Vector3(x=25, y=0.5, z=15),)
     assert button.reward_spawn_pos == Vector3(x=14, y=1.5, z=8)
-    wall, ramp = spawned(button)
+    wall, ramp = spawns_of(button)
     assert (wall.positions, wall.rotations) == ((Vector3(x=23, y=0.5, z=11),), (120.0,))
     assert (ramp.positions, ramp.rotations) == ((), (90.0,))
     with pytest.raises(ArenaError, match=r"outside the arena, at \(-1, 8\)"):
-        drawn(field(items=BUTTON.format(at="[5, 10]", spot="[2, 1, -6]")), 1)
+        draw_some(field(items=BUTTON.format(at="[5, 10]", spot="[2, 1, -6]")), 1)
 
 
 def button(spot: Vector3, at: Vector3, yaw: float) -> Arena:

@@ -88,13 +88,13 @@ def yard(*changes: tuple[str, str]) -> Family:
     return read_family(text, "yard.yaml")
 
 
-def drawn(family: Family, n: int = 24, seed: int = 1, **more: object) -> list[FamilyInstance]:
+def draw_some(family: Family, n: int = 24, seed: int = 1, **more: object) -> list[FamilyInstance]:
     return generate(family, n, np.random.default_rng(seed), **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
 def instances() -> list[FamilyInstance]:
-    return drawn(yard(), 40)
+    return draw_some(yard(), 40)
 
 
 def things(arena: Arena, name: str) -> list[Item]:
@@ -190,8 +190,8 @@ def test_parts_share_no_instance_whatever_the_seed() -> None:
         (", parameters: {width: {normal: [12, 3], between: [10, 14]}}", ""),
         ("[grey, blue, random]", "[grey, blue]"),
     )
-    practice = drawn(few, 12, seed=1, part="practice")
-    test = drawn(few, 40, seed=2, part="test")
+    practice = draw_some(few, 12, seed=1, part="practice")
+    test = draw_some(few, 40, seed=2, part="test")
     assert {one.part for one in practice} == {"practice"}
     assert {one.part for one in test} == {"test"}
     varied = ("paint",)
@@ -200,11 +200,11 @@ def test_parts_share_no_instance_whatever_the_seed() -> None:
         return {tuple((k, v) for k, v in m.parameters.items() if k not in varied) for m in made}
 
     assert not draws(practice) & draws(test)
-    assert {one.part for one in drawn(few, 30)} == {"practice", "test"}
+    assert {one.part for one in draw_some(few, 30)} == {"practice", "test"}
 
 
 def test_controls_differ_in_what_they_take_alone() -> None:
-    made = drawn(yard(), 6, controls=("open", "glass"), measure=measure_geometry)
+    made = draw_some(yard(), 6, controls=("open", "glass"), measure=measure_geometry)
     for one, other, glass in zip(made[::3], made[1::3], made[2::3], strict=True):
         assert (other.control_of, other.control, one.control_of) == (one.name, "open", "")
         rest = [item for item in one.arena.items if item.sizes[:1] != other.arena.items[-1:]]
@@ -220,7 +220,7 @@ def test_controls_differ_in_what_they_take_alone() -> None:
 def test_a_claim_that_is_not_so_is_an_error() -> None:
     wrong = yard(("wallsInWay: {least: 1}", "wallsInWay: {is: 2, within: 0.5}"))
     with pytest.raises(ClaimError) as caught:
-        drawn(wrong, 2, measure=measure_geometry)
+        draw_some(wrong, 2, measure=measure_geometry)
     first, *more = str(caught.value).splitlines()
     assert len(more) == 1
     assert first.startswith("family yard, instance yard-1 (plain): wallsInWay is claimed to be 2")
@@ -228,10 +228,10 @@ def test_a_claim_that_is_not_so_is_an_error() -> None:
     assert first.endswith("1 is measured")
     absent = yard(("wallsInWay: {least: 1}", "wayLength: none"))
     with pytest.raises(ClaimError, match="wayLength is claimed to be without a value m"):
-        drawn(absent, 1, measure=measure_geometry)
+        draw_some(absent, 1, measure=measure_geometry)
     present = yard(("wallsInWay: {least: 1}", "lavaMargin: {least: 1}"))
     with pytest.raises(ClaimError, match=r"at least 1 m .* does not apply \(no lava\)"):
-        drawn(present, 1, measure=measure_geometry)
+        draw_some(present, 1, measure=measure_geometry)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_bad_families_say_where(old: str, new: str, message: str) -> None:
 )
 def test_families_without_arenas_say_why(changes: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(ArenaError, match=message):
-        drawn(yard(*changes), 2)
+        draw_some(yard(*changes), 2)
 
 
 def test_operations_and_colours_are_templates_as_well() -> None:
@@ -317,7 +317,7 @@ arena:
         "      - !toggleObject {spawnable: !Item {name: $reward, positions: [[30, 5 + far]], "
         "sizes: [2]}, spawnAndForget: true}\n"
     )
-    for one in drawn(read_family(good, "button.yaml"), 4):
+    for one in draw_some(read_family(good, "button.yaml"), 4):
         (button,) = things(one.arena, "SpawnerButton")
         spawned = button.operations[0].spawnable  # type: ignore[union-attr]
         far = float(one.parameters["far"])

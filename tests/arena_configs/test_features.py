@@ -17,14 +17,14 @@ def goal(x: float, z: float, size: float = 1.0, name: str = "GoodGoal") -> Item:
     return Item(name=name, positions=(Vector3(x=x, z=z),), sizes=(side,), rotations=(0.0,))
 
 
-def measured(yaw: float, *things: Item, time_limit: int = 250) -> MeasuredFeatures:
+def measure_all(yaw: float, *things: Item, time_limit: int = 250) -> MeasuredFeatures:
     agent = Item(name="Agent", positions=(Vector3(x=20, z=20),), rotations=(yaw,))
     arena = Arena(time_limit=time_limit, items=(agent, *things))
     return measure_features(place(arena, np.random.default_rng(0)))
 
 
 def features(yaw: float, *things: Item) -> dict[str, float]:
-    return measured(yaw, *things).values
+    return measure_all(yaw, *things).values
 
 
 def at(angle: float, distance: float = 10.0) -> tuple[float, float]:
@@ -33,7 +33,7 @@ def at(angle: float, distance: float = 10.0) -> tuple[float, float]:
 
 
 def test_what_does_not_apply_says_why() -> None:
-    values, missing = measured(0.0, goal(20, 22, name="BadGoal"), time_limit=0)
+    values, missing = measure_all(0.0, goal(20, 22, name="BadGoal"), time_limit=0)
     assert {name: why for name, why in missing.items() if FEATURES[name].group == "arena"} == {
         **dict.fromkeys(("rewardDistance", "rewardSize", "rewardBehind", "XPos"), "no reward"),
         **dict.fromkeys(("wallsInWay", "lavaInWay"), "no reward"),
@@ -42,7 +42,7 @@ def test_what_does_not_apply_says_why() -> None:
     assert values.keys() | missing.keys() == FEATURES.keys()
     assert (values["rewards"], values["badGoals"], values["rewardSum"]) == (0.0, 1.0, 0.0)
     button = Item(name="SpawnerButton", positions=(Vector3(x=5, z=5),))
-    assert "any reward" in measured(0.0, button).missing["greatestReturn"]
+    assert "any reward" in measure_all(0.0, button).missing["greatestReturn"]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def codes(text: str) -> list[tuple[int | None, str, str]]:
     return [(p.line, p.field, p.code) for p in load_text(text, "f.yml").problems]
 
 
-def refused(text: str, *, strict: bool = False) -> list[tuple[int | None, str]]:
+def refusal_of(text: str, *, strict: bool = False) -> list[tuple[int | None, str]]:
     with pytest.raises(ArenaError) as caught:
         load_text(text, "f.yml", strict=strict)
     assert all(p.file == "f.yml" for p in caught.value.problems)
@@ -99,7 +99,7 @@ def test_unknown_object_is_kept_and_named() -> None:
     (problem,) = loaded.problems
     assert (problem.line, problem.code) == (5, "unknown-object")
     assert "GoodGoalMulti" in problem.message
-    assert refused(text, strict=True) == [(5, "unknown-object")]
+    assert refusal_of(text, strict=True) == [(5, "unknown-object")]
 
 
 def test_unknown_field_is_refused_with_a_hint() -> None:
@@ -123,7 +123,7 @@ def test_unknown_field_is_refused_with_a_hint() -> None:
 def test_leniencies(lines: tuple[str, ...], code: str) -> None:
     text = arena(*lines)
     assert [c for _, _, c in codes(text)] == [code]
-    assert code in [c for _, c in refused(text, strict=True)]
+    assert code in [c for _, c in refusal_of(text, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_leniencies(lines: tuple[str, ...], code: str) -> None:
     ],
 )
 def test_refused(lines: tuple[str, ...], expected: tuple[int, str]) -> None:
-    assert expected in refused(arena(*lines))
+    assert expected in refusal_of(arena(*lines))
 
 
 @pytest.mark.parametrize(

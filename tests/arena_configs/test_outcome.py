@@ -16,7 +16,7 @@ PLACES = (MarkedPlace(right=False, x=10, z=30, radius=2), MarkedPlace(True, 30, 
 WHOLE = OutcomeRules(0.5, 1000, -1.0, 3.0, 2.0, PLACES)
 
 
-def watched(task: OutcomeRules, *seen: tuple[float, float, float]) -> EpisodeMonitor:
+def watch_it(task: OutcomeRules, *seen: tuple[float, float, float]) -> EpisodeMonitor:
     places, watch = PlaceWatch(task.places), EpisodeMonitor(task)
     for reward, x, z in seen:
         places.look(x, z)
@@ -25,14 +25,14 @@ def watched(task: OutcomeRules, *seen: tuple[float, float, float]) -> EpisodeMon
 
 
 def test_all_sources_of_an_episode_that_has_all() -> None:
-    watch = watched(WHOLE, (-0.01, 20, 5), (1.0, 29, 31), (1.2, 10, 30))
+    watch = watch_it(WHOLE, (-0.01, 20, 5), (1.0, 29, 31), (1.2, 10, 30))
     made = watch.outcomes(2.0, 250)
     assert made == {"success": 1, "return": 0.75, "time_left": 0.75, "rewards": 2, "choice": 1}
     assert tuple(made) == SOURCES
 
 
 def test_values_stay_within_what_is_said_of_them() -> None:
-    watch = watched(WHOLE, (1.0, 0, 0), (1.0, 0, 0), (1.0, 0, 0))
+    watch = watch_it(WHOLE, (1.0, 0, 0), (1.0, 0, 0), (1.0, 0, 0))
     assert watch.outcomes(4.0, 2000) == {
         "success": 1.0,
         "return": 1.0,

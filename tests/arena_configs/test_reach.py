@@ -31,7 +31,7 @@ def pen(gap: float, yaw: float = 0.0, height: float = 1.0) -> tuple[Item, ...]:
     )
 
 
-def lost(*items: Item) -> int:
+def count_lost(*items: Item) -> int:
     return len(unreachable_goals(place(Arena(items=items), np.random.default_rng(0))))
 
 
@@ -51,20 +51,22 @@ def lost(*items: Item) -> int:
     ],
 )
 def test_the_floor(number: int, items: tuple[Item, ...]) -> None:
-    assert lost(*items) == number
+    assert count_lost(*items) == number
 
 
 @pytest.mark.parametrize("yaw", [0.0, 20.0, 45.0, 77.0])
 @pytest.mark.parametrize("gap", [0.0, 2.0])
 def test_a_pen_at_any_angle(yaw: float, gap: float) -> None:
-    def turned(item: Item) -> Item:
+    def turn_over(item: Item) -> Item:
         at = item.positions[0]
         x, z = rotate(at.x - 20, at.z - 30, yaw)
         update = {"positions": (Vector3(x=20 + x, z=30 + z),), "rotations": (yaw,)}
         return item.model_copy(update=update)
 
     # Corners overlap at no angle, so every wall is spawned.
-    placement = place(Arena(items=(AGENT, GOAL, *map(turned, pen(gap)))), np.random.default_rng(0))
+    placement = place(
+        Arena(items=(AGENT, GOAL, *map(turn_over, pen(gap)))), np.random.default_rng(0)
+    )
     assert not placement.skipped
     assert len(unreachable_goals(placement)) == (gap == 0.0)
 
@@ -84,17 +86,17 @@ def test_a_pen_at_any_angle(yaw: float, gap: float) -> None:
     ],
 )
 def test_what_may_help_the_agent_over_keeps_it_silent(help_: Item) -> None:
-    assert lost(AGENT, GOAL, *pen(0.0, height=5.0)) == 1
-    assert lost(AGENT, GOAL, *pen(0.0, height=5.0), help_) == 0
+    assert count_lost(AGENT, GOAL, *pen(0.0, height=5.0)) == 1
+    assert count_lost(AGENT, GOAL, *pen(0.0, height=5.0), help_) == 0
 
 
 def test_a_bouncing_goal_is_wherever_it_may_roll() -> None:
     ball = thing("GoodGoalBounce", 20, 30, 1, 1, 1)
-    assert lost(AGENT, ball, *pen(0.0)) == 1
-    assert lost(AGENT, ball, *pen(1.4)) == 0
-    assert lost(AGENT, ball, thing("Wall", 20, 20, 40, 4, 1)) == 1
+    assert count_lost(AGENT, ball, *pen(0.0)) == 1
+    assert count_lost(AGENT, ball, *pen(1.4)) == 0
+    assert count_lost(AGENT, ball, thing("Wall", 20, 20, 40, 4, 1)) == 1
     far = thing("GoodGoalBounce", 5, 38, 1, 1, 1)  # rolls from its corner to the fence's gap
-    assert lost(AGENT, far, thing("Wall", 18, 20, 36, 4, 1)) == 0
+    assert count_lost(AGENT, far, thing("Wall", 18, 20, 36, 4, 1)) == 0
 
 
 def test_check_warns_and_never_fails() -> None:

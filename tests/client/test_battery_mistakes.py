@@ -66,7 +66,7 @@ def two_endings(here: Path) -> None:
     shutil.copy(here / "pair" / "a0.yaml", here / "pair" / "a0.yml")
 
 
-def shipped(here: Path) -> None:
+def ship_name(here: Path) -> None:
     (here / "pair").rename(here / "navigation")
 
 
@@ -99,7 +99,7 @@ def endless(here: Path) -> None:
     edited(here, "timeLimit: 250", "timeLimit: 0")
 
 
-def shuffled(here: Path) -> None:
+def shuffle_it(here: Path) -> None:
     file = here / "pair" / "a0.yaml"
     head, arena = file.read_text().split("arenas:\n")
     second = arena.replace("0: !Arena", "1: !Arena").replace("z: 20", "z: 30")
@@ -114,7 +114,7 @@ def no_arena(here: Path) -> None:
     (here / "pair" / "notes.yaml").write_text("title: notes\n")
 
 
-def hidden(here: Path) -> None:
+def hide_one(here: Path) -> None:
     (here / "pair" / ".ipynb_checkpoints").mkdir()
     shutil.copy(here / "pair" / "a0.yaml", here / "pair" / ".ipynb_checkpoints" / "a9.yaml")
 
@@ -124,7 +124,7 @@ def empty(here: Path) -> None:
     (here / "pair").mkdir()
 
 
-def packed(here: Path) -> None:
+def pack_it(here: Path) -> None:
     with zipfile.ZipFile(here / "pair.zip", "w") as archive:
         archive.write(here / "pair" / "a0.yaml", "a0.yaml")
 
@@ -138,22 +138,22 @@ def nothing(here: Path) -> None:
     [
         ("B1", twice, "pair", False, "3 arenas are only 1 under several names (a0, a1, a2)"),
         ("B2", two_endings, "pair", True, "a0.yaml and a0.yml both give an arena named a0"),
-        ("B4", shipped, "navigation", True, "name of a battery that comes with animalcat"),
+        ("B4", ship_name, "navigation", True, "name of a battery that comes with animalcat"),
         ("B4", nothing, "pair --name navigation", True, "comes with animalcat"),
         ("B4", nothing, "pair --name basics --replace", True, "comes with animalcat"),
         ("B6", unpassable, "pair", False, "no play can pass 1 arena (a0)"),
         ("B9", endless, "pair", False, "no time limit ends an episode in 1 arena (a0)"),
-        ("B10", shuffled, "pair", False, "3 instances, digest"),
+        ("B10", shuffle_it, "pair", False, "3 instances, digest"),
         ("B16", misspelt, "pair", False, "no object `GoodGaol`; it is skipped, as in Unity. Did "),
         ("B16", misspelt, "pair", False, "no play can pass 1 arena (a0)"),
         ("B19", percent, "pair", False, "no play can pass 1 arena (a0)"),
         ("B15", goalless, "pair", False, "in 1 arena (a1) of these nothing gives reward"),
         ("B7", sure, "pair", False, "every play passes 1 arena (a0)"),
         ("B11", no_arena, "pair", True, "notes.yaml"),
-        ("B12", hidden, "pair", False, "2 instances, digest"),
-        ("B12", hidden, "pair", False, "are hidden: .ipynb_checkpoints"),
+        ("B12", hide_one, "pair", False, "2 instances, digest"),
+        ("B12", hide_one, "pair", False, "are hidden: .ipynb_checkpoints"),
         ("B13", empty, "pair", True, "it is empty"),
-        ("B14", packed, "pair.zip", True, "unpack it and give the folder"),
+        ("B14", pack_it, "pair.zip", True, "unpack it and give the folder"),
         ("B17", nothing, "pair --name a/b", True, "battery 'a/b' is not 1 to 100 of letters"),
         ("B-", nothing, "none", True, "no such file or folder"),
     ],

@@ -172,19 +172,19 @@ def test_what_an_agent_raises_comes_through_and_another_process_may_go_on(
 
 
 def test_the_server_refuses_in_a_sentence(client: Client, make_session: MakeSession) -> None:
-    def refused(code: str, **call: Any) -> str:
+    def refusal_of(code: str, **call: Any) -> str:
         with pytest.raises(animalcat.AnimalcatError) as caught:
             client.evaluate(Scripted(), **call)
         assert caught.value.code == code
         return str(caught.value)
 
     session = make_session()
-    assert "no-such" in refused("UNKNOWN_SESSION", session="no-such")
-    assert "'other'" in refused("AGENT_MISMATCH", session=session, name="other")
+    assert "no-such" in refusal_of("UNKNOWN_SESSION", session="no-such")
+    assert "'other'" in refusal_of("AGENT_MISMATCH", session=session, name="other")
     camera = animalcat.ObservationSpec(camera=animalcat.CameraSpec(84))
-    assert "camera" in refused("OBSERVATION_MISMATCH", session=session, observation_spec=camera)
+    assert "camera" in refusal_of("OBSERVATION_MISMATCH", session=session, observation_spec=camera)
     client.cancel_session(session)
-    assert "cancelled" in refused("SESSION_OVER", session=session.name)
+    assert "cancelled" in refusal_of("SESSION_OVER", session=session.name)
     with pytest.raises(animalcat.AnimalcatError, match=r"\.\./etc"):
         client.get_session("../etc")
     with pytest.raises(animalcat.AnimalcatError, match="no battery is named 'unheard-of'"):
@@ -226,7 +226,7 @@ def test_a_server_that_dies_is_said_to_be_lost(tmp_path: Path) -> None:
 
 
 def test_python_command_and_wire_have_the_same_defaults(server: Server, client: Client) -> None:
-    def made() -> animalcat.values.SessionSpec:
+    def make_one() -> animalcat.values.SessionSpec:
         """The spec of the session that was made last; it is gone then, so that none is reused."""
         (session,) = client.sessions(agent="defaults")
         client.cancel_session(session)
@@ -234,7 +234,7 @@ def test_python_command_and_wire_have_the_same_defaults(server: Server, client: 
         return session.spec
 
     client.create_session(agent="defaults", battery="navigation")
-    python = made()
+    python = make_one()
     command = [
         sys.executable,
         "-m",
@@ -247,11 +247,11 @@ def test_python_command_and_wire_have_the_same_defaults(server: Server, client: 
     ]
     command += ["--battery", "navigation", "--server", server.address]
     subprocess.run(command, check=True, capture_output=True)
-    assert made() == python
+    assert make_one() == python
     with grpc.insecure_channel(server.address) as channel:
         spec = sessions_pb2.SessionSpec(agent="defaults", battery="batteries/navigation")
         stub: Any = sessions_pb2_grpc.SessionsStub(channel)
         stub.CreateSession(sessions_pb2.CreateSessionRequest(spec=spec))
-    assert made() == python
+    assert make_one() == python
     assert python.certify
     assert python.policy.random_share == 0.15

@@ -29,7 +29,7 @@ def test_what_is_planted_is_what_the_agent_is_called(demo: Demonstration) -> Non
     assert demo.typical
 
 
-def shown(outcome: str, before: float, now: float, happened: str = "") -> Shown:
+def row_of(outcome: str, before: float, now: float, happened: str = "") -> Shown:
     episode: Any = SimpleNamespace(outcome=outcome, decision=SimpleNamespace(predicted=before))
     told = ["It failed.", "It asks for 20 m.", "More is unknown."]
     sentences = [happened, *told] if happened else told
@@ -38,10 +38,10 @@ def shown(outcome: str, before: float, now: float, happened: str = "") -> Shown:
 
 def test_what_told_most_is_expected_now_and_was_not_before() -> None:
     surprise, lesson, known = (
-        shown("failure", 0.6, 0.6), shown("failure", 0.5, 0.1), shown("failure", 0.1, 0.05),
+        row_of("failure", 0.6, 0.6), row_of("failure", 0.5, 0.1), row_of("failure", 0.1, 0.05),
     )  # fmt: skip
     assert max((surprise, lesson, known), key=lambda one: one.taught) is lesson
-    assert shown("success", 0.5, 0.9).taught == pytest.approx(1.8)
+    assert row_of("success", 0.5, 0.9).taught == pytest.approx(1.8)
 
 
 @pytest.mark.slow

@@ -30,23 +30,27 @@ Request, Response = gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
 Script = Callable[[Iterator[gateway_pb2.EvaluateRequest]], Iterator[gateway_pb2.EvaluateResponse]]
 
 
-def seen(at: float) -> types_pb2.Observation:
+def view_of(at: float) -> types_pb2.Observation:
     return types_pb2.Observation(health=100, velocity=[0, 0, 0], position=[at, 0, 0])
 
 
 def start(slot: int, episode: int) -> gateway_pb2.EvaluateResponse:
     opening = gateway_pb2.EpisodeStart(
-        slot=slot, episode=episode, time_budget_steps=10, observation=seen(slot), agent_seed=episode
+        slot=slot,
+        episode=episode,
+        time_budget_steps=10,
+        observation=view_of(slot),
+        agent_seed=episode,
     )
     return Response(episode_start=opening)
 
 
 def ask(slot: int, step: int) -> gateway_pb2.EvaluateResponse:
-    return Response(ask=gateway_pb2.Ask(slot=slot, step=step, reward=1, observation=seen(slot)))
+    return Response(ask=gateway_pb2.Ask(slot=slot, step=step, reward=1, observation=view_of(slot)))
 
 
 def end(slot: int, episode: int, step: int, **fields: Any) -> gateway_pb2.EvaluateResponse:
-    fields.setdefault("observation", seen(slot))
+    fields.setdefault("observation", view_of(slot))
     over = gateway_pb2.EpisodeEnd(slot=slot, episode=episode, step=step, reward=0.5, **fields)
     return Response(episode_end=over)
 

@@ -112,13 +112,13 @@ def test_every_call_goes_through_that_door(server: Server) -> None:
                 if beyond or field.full_name in WRITTEN_OUT:
                     continue  # a frame before the hello is refused whatever it is
                 with pytest.raises(grpc.RpcError) as refused:
-                    called(channel, path, method, message)
+                    call_method(channel, path, method, message)
                 error: Any = refused.value
                 assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, (path, message, error)
                 assert "leave it out" in error.details(), (path, message, error)
 
 
-def called(channel: grpc.Channel, path: str, method: Any, message: Message) -> Any:
+def call_method(channel: grpc.Channel, path: str, method: Any, message: Message) -> Any:
     """The last answer to a call."""
     ways = ("unary", "stream")
     way = f"{ways[method.client_streaming]}_{ways[method.server_streaming]}"

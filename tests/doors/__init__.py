@@ -244,7 +244,7 @@ def arena(arena_yaml: str, *, flat: bool) -> tuple[bytes, list[float], list[Any]
     return _alone(env, flat)
 
 
-def vectorised(arena_yaml: str, *, flat: bool) -> tuple[bytes, list[float], list[Any]]:
+def step_as_vector(arena_yaml: str, *, flat: bool) -> tuple[bytes, list[float], list[Any]]:
     """The same in a vector of one, which hands the rows of a batch on."""
     envs = gymnasium.make_vec(
         "animalcat/Arena-v0",
@@ -275,5 +275,5 @@ def _alone(env: Any, flat: bool, batch: bool = False) -> tuple[bytes, list[float
     return bytes(actions), rewards, rays
 
 
-ALONE = {"Arena-v0": arena, "make_vec": vectorised}
+ALONE = {"Arena-v0": arena, "make_vec": step_as_vector}
 """Every door that leads to an arena without a session, by name."""

@@ -123,7 +123,7 @@ def glance_errors(data_dir: Path) -> tuple[float, float]:
     """Errors of `GLANCE` in m/s and metres, had the agent held the face for ground."""
     row, after, yaw, _ = list(_ramp_states(data_dir))[GLANCE]
     world = _world(_ramp_placement(data_dir))
-    world.agent.put(_position(row), _turned(_velocity(row), yaw), yaw, grounded=True)
+    world.agent.put(_position(row), _turn_vector(_velocity(row), yaw), yaw, grounded=True)
     for _ in range(3):
         world.agent.grounded = True
         world.play(*divmod(_GLANCE_ACTION, 3), 1)
@@ -232,7 +232,7 @@ def _ahead(
 ) -> World:
     """The arena three physics steps after a row."""
     world = _world(placement)
-    world.agent.put(_position(row), _turned(_velocity(row), yaw), yaw, grounded)
+    world.agent.put(_position(row), _turn_vector(_velocity(row), yaw), yaw, grounded)
     world.play(*divmod(action, 3), 3)
     return world
 
@@ -252,7 +252,7 @@ def _velocity(row: dict[str, float]) -> Vector:
     return row["v_right"], row["v_up"], row["v_forward"]
 
 
-def _turned(vector: Vector, yaw: float) -> Vector:
+def _turn_vector(vector: Vector, yaw: float) -> Vector:
     """A vector in the agent's frame, in the world's."""
     sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
     return vector[0] * cos + vector[2] * sin, vector[1], vector[2] * cos - vector[0] * sin

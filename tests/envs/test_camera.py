@@ -69,7 +69,7 @@ def inside(scene: Scene, k: int, world: npt.NDArray[np.float64]) -> npt.NDArray[
             return (np.abs(p[..., 2]) <= h[2]) & (out2 <= 1) & (out2 >= SHELL_INNER**2)
 
 
-def walked(scene: Scene, yaw: float, n: int, step: float = 0.04) -> npt.NDArray[np.int64]:
+def walk_along(scene: Scene, yaw: float, n: int, step: float = 0.04) -> npt.NDArray[np.int64]:
     """The primitive that each pixel's ray enters first, by small steps; -1 for none."""
     focal = n / 2 / tan(radians(FIELD_OF_VIEW / 2))
     across = (np.arange(n) + 0.5 - n / 2) / focal
@@ -112,7 +112,7 @@ def test_every_pixel_shows_what_its_ray_meets_first(items: list[Primitive], yaw:
     for k in range(len(scene)):
         shown[np.all(image == 255 * np.array(hues[k]), axis=-1)] = k
     # Rays that graze an edge may be decided otherwise by steps of 4 cm.
-    assert np.mean(shown != walked(scene, yaw, n)) < 0.03
+    assert np.mean(shown != walk_along(scene, yaw, n)) < 0.03
 
 
 # --- the frame as a whole ----------------------------------------------------------------------

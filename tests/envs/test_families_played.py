@@ -15,7 +15,7 @@ from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.envs.measure import measure_episode
 
 
-def played(arena: Arena) -> MeasuredFeatures:
+def play_out(arena: Arena) -> MeasuredFeatures:
     rng = np.random.default_rng(0)
     return measure_episode([place(part, rng) for part in episode_arenas(arena)]).features
 
@@ -40,5 +40,5 @@ def test_object_permanence_is_played() -> None:
 def test_claims_hold_when_played(name: str) -> None:
     family = load_family(name)
     rng = np.random.default_rng(17)
-    made = generate(family, len(family.paradigms), rng, measure=played, played=True)
+    made = generate(family, len(family.paradigms), rng, measure=play_out, played=True)
     assert {one.paradigm for one in made} == {paradigm.name for paradigm in family.paradigms}

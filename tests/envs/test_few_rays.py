@@ -18,13 +18,13 @@ SPECS = [RaySpec(0, 60.0), RaySpec(0, 0.0), RaySpec(2, 0.0)]
 
 @pytest.mark.parametrize("rays", SPECS)
 def test_they_see_what_the_middle_ray_sees(rays: RaySpec) -> None:
-    def seen(spec: RaySpec) -> list[list[float]]:
+    def view_of(spec: RaySpec) -> list[list[float]]:
         step = SimEnvironment(ObservationSpec(rays=spec)).load(goal_arena(), 0)
         assert step.observation.rays is not None
         return step.observation.rays.reshape(-1, spec.tags + 2).tolist()
 
-    middle = seen(RaySpec())[0]
-    assert seen(rays) == [middle] * (2 * rays.per_side + 1)
+    middle = view_of(RaySpec())[0]
+    assert view_of(rays) == [middle] * (2 * rays.per_side + 1)
     assert rays.angles == [0.0] * (2 * rays.per_side + 1)
 
 

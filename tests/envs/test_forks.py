@@ -50,7 +50,7 @@ def status(pid: int, name: str) -> str:
     return line.split()[1]
 
 
-async def gone(pid: int) -> bool:
+async def leave_it(pid: int) -> bool:
     for _ in range(200):
         if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
             return True
@@ -112,7 +112,7 @@ async def test_a_fork_has_no_secrets_and_nobody_elses_files(
     assert not sockets[0] & sockets[1]
     pid = first.pid
     await first.close()
-    assert await gone(pid)
+    assert await leave_it(pid)
     await second.load(ARENA, 0)
     await second.close()
 
@@ -134,7 +134,7 @@ async def test_workers_go_on_without_the_fork_server_and_there_is_another(fork: 
     server = fork.pid
     assert server is not None
     os.kill(server, signal.SIGKILL)
-    assert await gone(server)
+    assert await leave_it(server)
     (step,) = await worker.step(bytes(1))
     assert step.phase is Phase.MID
     assert same(await later.load(ARENA, 0), first)
@@ -169,7 +169,7 @@ async def test_a_fork_server_that_hangs_is_given_up_and_a_cancelled_start_waits_
     assert not cancelled.running
     worker = WorkerClient("sim", SPEC, starter=fork, patience=Patience())
     await worker.load(ARENA, 0)
-    assert await gone(hanging)
+    assert await leave_it(hanging)
     await worker.close()
     await fork.close()
 
@@ -191,5 +191,5 @@ async def test_fork_server_and_forks_end_with_their_parent() -> None:
         subprocess.run, [sys.executable, "-c", program], capture_output=True, check=False
     )
     worker, server = map(int, parent.stdout.split())
-    assert await gone(worker)
-    assert await gone(server)
+    assert await leave_it(worker)
+    assert await leave_it(server)

@@ -23,7 +23,7 @@ def axes(lean: float) -> npt.NDArray[np.float32]:
     return np.array([[1, 0, 0], [0, c, -s], [0, s, c]], np.float32)
 
 
-def swept(gap: float, lean: float = 0.0, yaw: float = 0.0) -> float:
+def sweep_box(gap: float, lean: float = 0.0, yaw: float = 0.0) -> float:
     """Distance over a box of 2 x 0.5 x 5 m, from 0.5 m before its rear edge, this far above it."""
     [aim, *_] = aims(0.0, -2.0, yaw, 1, 30.0)
     return over_box(axes(lean), CENTER, HALF, 0.0, 0.75 + gap, -2.0, aim)
@@ -31,20 +31,20 @@ def swept(gap: float, lean: float = 0.0, yaw: float = 0.0) -> float:
 
 @pytest.mark.parametrize(("gap", "expected"), [(1e-3, inf), (1e-6, inf), (0.0, INSIDE)])
 def test_a_level_top_is_passed_over_or_the_sphere_is_in_it(gap: float, expected: float) -> None:
-    assert swept(gap) == expected
+    assert sweep_box(gap) == expected
 
 
 def test_rounding_decides_at_the_far_edge() -> None:
     # PhysX 4.1 finds the front edge, 4.5 m ahead, although the sphere passes 2e-7 m above it.
-    assert swept(2e-7) == 4.5
-    assert swept(2e-7, yaw=30.0) == inf
+    assert sweep_box(2e-7) == 4.5
+    assert sweep_box(2e-7, yaw=30.0) == inf
 
 
 @pytest.mark.parametrize(("gap", "distance"), [(1e-5, 3.0041), (1e-6, 2.1040), (-1e-5, 1.0014)])
 def test_a_top_that_rises_by_a_millionth_stops_the_sphere(gap: float, distance: float) -> None:
     # Without rounding: 2 m and the gap over the slope of 1e-5, less what the gap is at the start.
-    assert swept(gap, lean=-1e-5) == pytest.approx(distance, abs=1e-4)
-    assert swept(gap, lean=1e-5) in (INSIDE, inf)
+    assert sweep_box(gap, lean=-1e-5) == pytest.approx(distance, abs=1e-4)
+    assert sweep_box(gap, lean=1e-5) in (INSIDE, inf)
 
 
 def test_directions_are_unit_and_radii_are_rounded() -> None:

@@ -81,7 +81,7 @@ class Played:
         return sum(float(np.hypot(a - c, b - d)) for (a, b), (c, d) in pairwise(self.places))
 
 
-def played(agent: Agent, arena: Arena, spec: ObservationSpec, number: int = 0) -> Played:
+def play_out(agent: Agent, arena: Arena, spec: ObservationSpec, number: int = 0) -> Played:
     """Play an arena once, to its end."""
     environment = SimEnvironment(spec)
     step = environment.load(arena, 0)
@@ -102,7 +102,7 @@ def played(agent: Agent, arena: Arena, spec: ObservationSpec, number: int = 0) -
 def play(reference: str, name: str, camera: bool = False) -> Played:
     privileged = read_reference(reference).privileged
     spec = replace(STATE if privileged else SPEC, camera=CameraSpec(32) if camera else None)
-    return played(load_agent(reference), ARENAS[name], spec)
+    return play_out(load_agent(reference), ARENAS[name], spec)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_who_confuses_two_hiding_places_never_finds_the_goal() -> None:
     (one,) = generate("hiding-separable", 1, np.random.default_rng(0), given=given)
     for places, finds in ((5, False), (6, True)):
         agent = load_agent(f"builtin:planner+places={places}+no-search")
-        assert played(agent, one.arena, STATE).reached == finds
+        assert play_out(agent, one.arena, STATE).reached == finds
 
 
 class Lister:

@@ -45,7 +45,7 @@ def survey(
     return Survey(place(arena, np.random.default_rng(0)))
 
 
-def measured(*items: str, **more: str | float) -> dict[str, Reading]:
+def measure_all(*items: str, **more: str | float) -> dict[str, Reading]:
     return measure_playing(survey(*items, **more)).readings  # pyright: ignore[reportArgumentType]
 
 
@@ -55,12 +55,12 @@ DROPS = item("GoodGoal", 20, 24, (1, 1, 1), y=9)
 
 def test_every_feature_of_hiding_is_measured() -> None:
     names = {name for name, feature in FEATURES.items() if feature.measured == "playing"}
-    assert set(measured(DROPS, WALL)) == names
-    assert set(measured(WALL)) == names
+    assert set(measure_all(DROPS, WALL)) == names
+    assert set(measure_all(WALL)) == names
 
 
 def test_a_goal_that_falls_behind_a_wall_is_hidden_until_one_goes_and_looks() -> None:
-    found = measured(DROPS, WALL, delay=5)
+    found = measure_all(DROPS, WALL, delay=5)
     assert found["occluderPresence"] == 1.0
     # It falls 5 to 6 m until the wall hides it from the floor, 22 m away.
     lost = found["hiddenFrom"]
@@ -76,13 +76,13 @@ def test_a_goal_that_falls_behind_a_wall_is_hidden_until_one_goes_and_looks() ->
 
 
 def test_a_goal_that_falls_behind_glass_stays_in_view() -> None:
-    found = measured(DROPS, WALL.replace("name: Wall", "name: WallTransparent"))
+    found = measure_all(DROPS, WALL.replace("name: Wall", "name: WallTransparent"))
     assert found["hiddenStanding"] == 0.0
     assert found["occluderPresence"] == 0.0
 
 
 def test_lights_out_hide_what_lies_in_view() -> None:
-    found = measured(item("GoodGoal", 20, 20), head="    blackouts: [10, 35]\n")
+    found = measure_all(item("GoodGoal", 20, 20), head="    blackouts: [10, 35]\n")
     assert found["hiddenFrom"] == pytest.approx(1.0, abs=0.07)
     assert found["hiddenStanding"] == pytest.approx(2.5, abs=0.13)
     assert found["occluderPresence"] == 1.0
@@ -93,7 +93,9 @@ def test_holes_are_counted() -> None:
     floor = [item("Wall", x, 28, (w, 3, 24)) for x, w in ((10, 20), (23, 2), (33, 14))]
     ends = [item("Wall", x, z, (2, 3, d)) for x in (21, 25) for z, d in ((19, 6), (32, 16))]
     base = item("Wall", 20, 8, (40, 3, 16))
-    found = measured(item("GoodGoal", 21, 23, y=9), base, *floor, *ends, agent="x: 20, y: 3, z: 4")
+    found = measure_all(
+        item("GoodGoal", 21, 23, y=9), base, *floor, *ends, agent="x: 20, y: 3, z: 4"
+    )
     assert found["hidingPlaces"] == 2
 
 

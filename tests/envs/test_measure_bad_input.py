@@ -26,12 +26,12 @@ PLAN = Plan(0, "animalcat", "4.x")
 PLAYED = {name for name, feature in FEATURES.items() if feature.measured == "playing"}
 
 
-def measured(*items: Item, time_limit: int = 250) -> dict[str, Reading]:
+def measure_all(*items: Item, time_limit: int = 250) -> dict[str, Reading]:
     """The value of every demand, or why there is none; values are within their ranges."""
-    return checked(Arena(time_limit=time_limit, items=items))
+    return check_it(Arena(time_limit=time_limit, items=items))
 
 
-def checked(arena: Arena) -> dict[str, Reading]:
+def check_it(arena: Arena) -> dict[str, Reading]:
     survey = Survey(place(arena, np.random.default_rng(0)))
     values, missing = measure_features(survey, *measure_playing(survey))
     assert not values.keys() & missing.keys()
@@ -51,7 +51,7 @@ def test_any_arena_is_measured_or_refused(arena: Arena) -> None:
     # Simulated time is what takes time: most of these would be watched for a minute.
     arena = arena.model_copy(update={"time_limit": min(arena.time_limit, 40) or 40})
     with contextlib.suppress(ArenaError):
-        checked(load_text(to_yaml(arena), "made").config.first)
+        check_it(load_text(to_yaml(arena), "made").config.first)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_any_arena_is_measured_or_refused(arena: Arena) -> None:
     ],
 )
 def test_without_a_reward_nothing_is_hidden(items: tuple[Item, ...]) -> None:
-    found = measured(*items, time_limit=30)
+    found = measure_all(*items, time_limit=30)
     assert {name: found[name] for name in PLAYED} == {
         **dict.fromkeys(PLAYED, "no reward"),
         "decoysHidden": 0.0,
@@ -73,7 +73,7 @@ def test_without_a_reward_nothing_is_hidden(items: tuple[Item, ...]) -> None:
 
 def test_an_agent_that_starts_inside_something() -> None:
     """The arena's own objects cannot stand in the agent, but lava may lie under it."""
-    found = measured(start(), thing("DeathZone", 20, 0, 5), thing("GoodGoal", 20, 0, 20))
+    found = measure_all(start(), thing("DeathZone", 20, 0, 5), thing("GoodGoal", 20, 0, 20))
     assert found["lavaPresence"] == 1.0
 
 

@@ -27,7 +27,7 @@ class Agent:
 """
 
 
-def defined(speed: int = 1, near: int = 2, plus: str = "") -> Any:
+def define_class(speed: int = 1, near: int = 2, plus: str = "") -> Any:
     """A class as a notebook's cell defines it: in no file."""
     names: dict[str, Any] = {"np": np, "__name__": "__main__"}
     exec(CELL.format(speed=speed, near=near, plus=plus), names)
@@ -35,29 +35,29 @@ def defined(speed: int = 1, near: int = 2, plus: str = "") -> Any:
 
 
 def test_the_same_cell_run_again_gives_the_same_agent() -> None:
-    first, again = fingerprint_of(defined()()), fingerprint_of(defined()())
+    first, again = fingerprint_of(define_class()()), fingerprint_of(define_class()())
     assert first.source == "computed"
     assert first.digest == again.digest  # another seed is the same agent
-    assert fingerprint_of(defined()).digest != first.digest  # a class says nothing of weights
+    assert fingerprint_of(define_class()).digest != first.digest  # a class says nothing of weights
     assert "numpy" in first.options["packages"]
 
 
 @pytest.mark.parametrize(
     ("other", "what"),
     [
-        (lambda: defined(speed=2)(), "global SPEED"),
-        (lambda: defined(near=3)(), "Agent.table"),
-        (lambda: defined(plus=" + 1")(), "Agent.act"),
-        (lambda: defined()(1.0), "self.weights"),
+        (lambda: define_class(speed=2)(), "global SPEED"),
+        (lambda: define_class(near=3)(), "Agent.table"),
+        (lambda: define_class(plus=" + 1")(), "Agent.act"),
+        (lambda: define_class()(1.0), "self.weights"),
     ],
 )
 def test_what_changed_is_named(other: Any, what: str) -> None:
-    changes = differences(fingerprint_of(defined()()), fingerprint_of(other()))
+    changes = differences(fingerprint_of(define_class()()), fingerprint_of(other()))
     assert changes == (f"{what} has other content",)
 
 
 def test_what_cannot_be_read_is_unknown() -> None:
-    agent = defined()()
+    agent = define_class()()
     agent.lock = threading.Lock()
     assert not fingerprint_of(agent).known
     assert fingerprint_of(agent).process

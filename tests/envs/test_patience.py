@@ -14,7 +14,7 @@ from animalcat.envs.pulse import Pulse
 PATIENCE = Patience(quiet_seconds=20.0, cpu_seconds=100.0)
 
 
-def given_up(clock: Iterator[float], cpu: Iterator[float]) -> tuple[int, str]:
+def looks_until_given_up(clock: Iterator[float], cpu: Iterator[float]) -> tuple[int, str]:
     """After how many looks, 300 at most, and why."""
     watch = Watchdog(PATIENCE, 1, clock=lambda: next(clock), cpu=lambda _: next(cpu))
     for looks in range(300):
@@ -34,7 +34,7 @@ def given_up(clock: Iterator[float], cpu: Iterator[float]) -> tuple[int, str]:
     ],
 )
 def test_work_is_told_from_hanging(seconds: float, work: float, looks: int, reason: str) -> None:
-    assert given_up(count(0.0, seconds), count(7.0, work)) == (looks, reason)
+    assert looks_until_given_up(count(0.0, seconds), count(7.0, work)) == (looks, reason)
 
 
 def test_a_pulse_is_seen_by_the_other_process() -> None:

@@ -120,11 +120,11 @@ def test_it_looks_again_when_something_has_moved_and_only_then(
     looks: list[int] = []
     clear = Hiders.clear
 
-    def counted(hiders: Hiders, eye: Floats, ends: Floats) -> Mask:
+    def count_up(hiders: Hiders, eye: Floats, ends: Floats) -> Mask:
         looks.append(len(ends))
         return clear(hiders, eye, ends)
 
-    monkeypatch.setattr(Hiders, "clear", counted)
+    monkeypatch.setattr(Hiders, "clear", count_up)
     viewer, beliefs = Viewer(), Beliefs(PlannerSettings(memory_seconds=2.0))
     view = viewer.view(now)
     hidden = beliefs.update(now, 0.0)

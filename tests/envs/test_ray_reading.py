@@ -33,7 +33,7 @@ def environment(spec: RaySpec) -> SimEnvironment:
     return SimEnvironment(ObservationSpec(rays=spec))
 
 
-def seen(*items: Item, spec: RaySpec) -> Rays:
+def view_of(*items: Item, spec: RaySpec) -> Rays:
     arena = Arena(time_limit=250, items=(AGENT, *items))
     return Rays(environment(spec).load(arena, 0).observation.rays, spec)
 
@@ -48,7 +48,7 @@ def at(angle: float, away: float, name: str, size: float = 2.0) -> Item:
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
 def test_the_nearest_of_a_kind_is_where_it_stands(spec: RaySpec, number: int) -> None:
     angle = spec.angles[number]
-    rays = seen(at(angle, 10.0, "GoodGoal", 1.0), spec=spec)
+    rays = view_of(at(angle, 10.0, "GoodGoal", 1.0), spec=spec)
     found = rays.nearest("GoodGoal")
     assert found is not None
     assert found == rays[number]
@@ -60,7 +60,7 @@ def test_the_nearest_of_a_kind_is_where_it_stands(spec: RaySpec, number: int) ->
 
 def test_the_columns_are_named_and_hold_what_the_names_say() -> None:
     for spec in (RaySpec(), RaySpec(1, 30.0, 18)):
-        rays = seen(at(0, 9, "Wall"), spec=spec)
+        rays = view_of(at(0, 9, "Wall"), spec=spec)
         assert spec.columns == (*RAY_TAGS[: spec.tags], "missed", "distance")
         assert rays.table.shape == (2 * spec.per_side + 1, len(spec.columns))
         assert rays.table[0, spec.columns.index("Immovable")] == 1.0
@@ -77,7 +77,7 @@ def test_every_object_is_found_by_its_name_or_named_as_one_that_is_not_told(
     spec = RaySpec(0, 0.0, tags)
     # One looks through a tunnel, so it stands beside the middle.
     beside = 16.0 if "Tunnel" in name else 0.0
-    rays = seen(at(beside, 9.0, name, 5.0 if beside else 2.0), spec=spec)
+    rays = view_of(at(beside, 9.0, name, 5.0 if beside else 2.0), spec=spec)
     if name == "Ramp":  # in this build it has the tag of walls
         assert (rays.nearest("Ramp"), rays.nearest("Wall")) == (None, rays[0])
     elif TAG_OF[name] in spec.columns:
@@ -90,7 +90,7 @@ def test_every_object_is_found_by_its_name_or_named_as_one_that_is_not_told(
 
 
 def test_names_that_do_not_exist_are_refused_with_the_one_that_was_meant() -> None:
-    rays = seen(spec=RaySpec())
+    rays = view_of(spec=RaySpec())
     with pytest.raises(ValueError, match="no ray tells 'GoodGaol'; did you mean GoodGoal"):
         rays.nearest("GoodGaol")
     with pytest.raises(ValueError, match=r"no ray tells 'xyz'; there are .*LightBlock"):

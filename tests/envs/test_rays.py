@@ -27,7 +27,7 @@ def rotation(yaw: float, tilt: float = 0.0) -> tuple[tuple[float, float, float],
     return tuple(map(tuple, turn @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]])))
 
 
-def decoded(values: npt.NDArray[np.float32], spec: RaySpec) -> list[tuple[int | None, float]]:
+def decode_rays(values: npt.NDArray[np.float32], spec: RaySpec) -> list[tuple[int | None, float]]:
     """Tag (None: a miss, -1: an unlisted tag) and distance in metres of each ray."""
     rays: list[tuple[int | None, float]] = []
     for block in values.reshape(-1, spec.tags + 2):
@@ -125,7 +125,7 @@ def primitives(draw: st.DrawFn, shapes: tuple[Shape, ...], *, round_shells: bool
 def check_against_field(scene: Scene, origin: Array, yaw: float, tolerance: float) -> None:
     """No ray passes through anything, and each ends where it touches what it says."""
     spec = RaySpec(per_side=3, max_degrees=75, tags=18)
-    rays = decoded(cast_rays(scene, origin, yaw, spec), spec)
+    rays = decode_rays(cast_rays(scene, origin, yaw, spec), spec)
     seen = [
         k
         for k in range(len(scene))
@@ -190,7 +190,7 @@ def wall(
 
 def test_order_is_centre_right_left_and_walls_are_the_arena() -> None:
     spec = RaySpec(per_side=2, max_degrees=90)
-    rays = decoded(cast_rays(EMPTY, (30.0, 0.49, 20.0), 0.0, spec), spec)
+    rays = decode_rays(cast_rays(EMPTY, (30.0, 0.49, 20.0), 0.0, spec), spec)
     assert [tag for tag, _ in rays] == [0] * 5
     by_hand = [19.5, 9.5 * 2**0.5, 19.5 * 2**0.5, 9.5, 29.5]
     assert [length for _, length in rays] == pytest.approx(by_hand, rel=1e-6)
@@ -202,7 +202,7 @@ def test_a_frontal_hit_is_the_surface_distance_less_the_radius() -> None:
     values = cast_rays(scene, (20, 0.49, 20), 0.0, spec)
     assert values.dtype == np.float32
     assert values.shape == (spec.size,)
-    assert decoded(values, spec)[0] == (1, pytest.approx(9.0, rel=1e-6))
+    assert decode_rays(values, spec)[0] == (1, pytest.approx(9.0, rel=1e-6))
     assert values[13] == np.float32(9.0 / 200)
 
 
@@ -212,9 +212,9 @@ def test_what_touches_the_start_is_not_seen_and_what_is_behind_it_is() -> None:
     against = wall((20, 0.5, 20.9))
     far = wall((20, 0.5, 35), tag="Movable")
     scene = Scene.of([zone, against, far])
-    assert decoded(cast_rays(scene, (20, 0.49, 20), 0.0, spec), spec)[0] == (2, 14.0)
+    assert decode_rays(cast_rays(scene, (20, 0.49, 20), 0.0, spec), spec)[0] == (2, 14.0)
     # Seen again from a step aside.
-    assert decoded(cast_rays(scene, (20, 0.49, 10), 0.0, spec), spec)[0][0] == 8
+    assert decode_rays(cast_rays(scene, (20, 0.49, 10), 0.0, spec), spec)[0][0] == 8
 
 
 def test_a_sensor_sees_what_a_single_cast_sees_in_the_scene_it_is_given() -> None:

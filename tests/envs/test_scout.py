@@ -149,7 +149,7 @@ def test_settings_that_mean_nothing_are_refused(name: str, value: float) -> None
 # --- its parts ---------------------------------------------------------------------------------
 
 
-def seen(x: float, z: float, right: float, ahead: float, health: float = 99.0) -> Observation:
+def view_of(x: float, z: float, right: float, ahead: float, health: float = 99.0) -> Observation:
     return Observation(
         health, np.array([right, 0, ahead], np.float32), np.array([x, 0.49, z], np.float32)
     )
@@ -159,7 +159,7 @@ def test_three_rays_tell_where_a_ball_is_and_how_large() -> None:
     radius, x, z = 1.2, 21.0, 30.0
     touch = sqrt((0.5 + radius) ** 2 - (radius - 0.5) ** 2)
     pose = Pose(3, limited=False)
-    pose.update(seen(20, 20, 0, 0), 0)
+    pose.update(view_of(20, 20, 0, 0), 0)
     memory = Memory()
     for degrees_ in (0.0, 3.0, 8.0):
         a = np.radians(degrees_)

@@ -57,7 +57,7 @@ def balls(environment: SimEnvironment) -> np.ndarray:
     return np.flatnonzero(scene.active & (scene.kind == Shape.SPHERE) & (scene.tag == tag))
 
 
-def played(arena: Arena, actions: list[int]) -> list[Step]:
+def play_out(arena: Arena, actions: list[int]) -> list[Step]:
     return list(play_episode(SimEnvironment(PHYSICS), arena, 0, actions))
 
 
@@ -164,12 +164,12 @@ def test_a_container_opens_its_hatch_from_the_first_to_the_second_second() -> No
 def test_a_closed_container_keeps_its_goal_from_the_agent() -> None:
     """Its door faces the agent: before it opens the agent runs into it."""
     arena = Arena(items=(start(20, 12), thing("SpawnerContainerShort", 20, 0, 14, yaw=270)))
-    steps = played(arena, [FORWARD] * 250)
+    steps = play_out(arena, [FORWARD] * 250)
     assert steps[-1].ended_by is EndedBy.GOAL
     assert len(steps) > 75
     # From behind there is no way in.
     closed = Arena(items=(start(20, 12), thing("SpawnerContainerShort", 20, 0, 14, yaw=90)))
-    assert played(closed, [FORWARD] * 250)[-1].ended_by is None
+    assert play_out(closed, [FORWARD] * 250)[-1].ended_by is None
 
 
 def test_a_dispenser_holds_its_goals_between_its_walls() -> None:

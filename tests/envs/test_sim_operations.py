@@ -40,7 +40,7 @@ def button(**fields: object) -> Item:
     return item.model_copy(update=fields)
 
 
-def played(arena: Arena, actions: list[int], seed: int = 0) -> tuple[SimEnvironment, list[Step]]:
+def play_out(arena: Arena, actions: list[int], seed: int = 0) -> tuple[SimEnvironment, list[Step]]:
     environment = SimEnvironment(PHYSICS)
     return environment, list(play_episode(environment, arena, seed, actions))
 
@@ -51,23 +51,23 @@ def rewards(steps: list[Step]) -> list[float]:
 
 def test_a_zone_grants_at_every_entry_and_nothing_while_inside() -> None:
     arena = Arena(items=(start(), zone(GrantReward(reward=0.25), z=10)))
-    _, steps = played(arena, [FORWARD] * 60 + [BACKWARD] * 140)
+    _, steps = play_out(arena, [FORWARD] * 60 + [BACKWARD] * 140)
     assert rewards(steps) == [0.25, 0.25]
     assert all(step.ended_by is None for step in steps)
 
 
 def test_a_continuous_reward_comes_at_every_step_inside() -> None:
     arena = Arena(items=(start(), zone(GrantContinuousReward(reward_per_step=-0.001), z=5)))
-    _, steps = played(arena, [NOOP] * 40)
+    _, steps = play_out(arena, [NOOP] * 40)
     assert rewards(steps) == [-0.001] * 40
-    _, steps = played(arena, [NOOP] * 10 + [FORWARD] * 60)
+    _, steps = play_out(arena, [NOOP] * 10 + [FORWARD] * 60)
     assert 10 < len(rewards(steps)) < 60
     assert steps[-1].reward == 0.0
 
 
 def test_freezing_stops_movement_for_its_steps_while_health_falls() -> None:
     arena = Arena(time_limit=100, items=(start(), zone(FreezeAgent(freeze_steps=50), z=12)))
-    _, steps = played(arena, [FORWARD] * 150)
+    _, steps = play_out(arena, [FORWARD] * 150)
     speed = np.array([step.observation.velocity[2] for step in steps])
     frozen = np.flatnonzero((speed == 0) & (np.arange(len(speed)) > 5))
     assert len(frozen) == 1 + 50  # the step that freezes takes the speed, then 50 without a move
@@ -78,20 +78,20 @@ def test_freezing_stops_movement_for_its_steps_while_health_falls() -> None:
 
 
 def test_a_list_is_drawn_by_weight_from_the_seed() -> None:
-    def drawn(weights: tuple[float, ...]) -> list[float]:
+    def draw_some(weights: tuple[float, ...]) -> list[float]:
         choice = OperationFromList(
             operations=(GrantReward(reward=0.25), GrantReward(reward=0.5)),
             operation_weights=weights,
         )
         arena = Arena(items=(start(), zone(choice, z=5)))
-        return [rewards(played(arena, [NOOP], seed)[1])[0] for seed in range(60)]
+        return [rewards(play_out(arena, [NOOP], seed)[1])[0] for seed in range(60)]
 
-    even = drawn(())
-    assert even == drawn(())
+    even = draw_some(())
+    assert even == draw_some(())
     assert 15 < even.count(0.25) < 45
-    assert drawn((0.0, 1.0)) == [0.5] * 60
-    assert drawn((1.0, 0.0)) == [0.25] * 60
-    assert drawn((9.0, 1.0)).count(0.25) > 45
+    assert draw_some((0.0, 1.0)) == [0.5] * 60
+    assert draw_some((1.0, 0.0)) == [0.25] * 60
+    assert draw_some((9.0, 1.0)).count(0.25) > 45
 
 
 def test_a_toggle_spawns_and_takes_away_in_turn() -> None:
@@ -117,23 +117,23 @@ def test_spawned_things_take_part() -> None:
     }
     for cause, item in items.items():
         arena = Arena(items=(start(), zone(ToggleObject(spawnable=item), z=5)))
-        assert played(arena, [FORWARD] * 120)[1][-1].ended_by is cause
+        assert play_out(arena, [FORWARD] * 120)[1][-1].ended_by is cause
     inner = zone(EndEpisode(reward=0.25), z=20)
     arena = Arena(items=(start(), zone(ToggleObject(spawnable=inner), z=5)))
-    assert played(arena, [FORWARD] * 120)[1][-1].reward == 0.25
+    assert play_out(arena, [FORWARD] * 120)[1][-1].reward == 0.25
 
 
 def test_a_button_acts_after_its_move_and_again_only_after_its_reset() -> None:
     times = {"move_durations": (0.4,), "reset_durations": (0.6,)}
     item = button(operations=(GrantReward(reward=0.125),), **times)
     push, away = [FORWARD] * 60, [BACKWARD] * 20
-    _, steps = played(Arena(items=(start(), item)), push + away + push + away + push)
+    _, steps = play_out(Arena(items=(start(), item)), push + away + push + away + push)
     touched = next(i for i, s in enumerate(steps) if i > 20 and s.observation.velocity[2] < 0.1)
     granted = [i for i, step in enumerate(steps) if step.reward]
     assert granted[0] == pytest.approx(touched + 20, abs=3)
     assert len(granted) >= 2
     assert granted[1] - granted[0] > 50
-    _, steps = played(Arena(items=(start(), item)), [FORWARD] * 300)
+    _, steps = play_out(Arena(items=(start(), item)), [FORWARD] * 300)
     assert rewards(steps) == [0.125]  # leaning on it is one press
 
 
@@ -146,7 +146,7 @@ def test_old_button_fields_spawn_rewards_at_their_place_up_to_their_number() -> 
         move_durations=(0.1,),
         reset_durations=(0.1,),
     )
-    environment, _ = played(Arena(items=(start(), item)), ([FORWARD] * 60 + [BACKWARD] * 20) * 4)
+    environment, _ = play_out(Arena(items=(start(), item)), ([FORWARD] * 60 + [BACKWARD] * 20) * 4)
     assert len(environment.scene) == 2
     assert environment.scene.half[1, 0] == np.float32(0.999)
     assert environment.scene.center[1, [0, 2]] == pytest.approx([30, 30], abs=1e-3)
@@ -178,7 +178,7 @@ def goal_ahead(name: str = "GoodGoal", **fields: object) -> Arena:
 def test_merged_arenas_play_in_one_episode() -> None:
     second = Arena(time_limit=10, items=(start(10, 10, yaw=90), thing("GoodGoal", 18, 0, 10)))
     config = ArenaConfig(arenas={0: goal_ahead(merge_next_arena=True), 1: second})
-    _, steps = played(merged(config), [FORWARD] * 200)
+    _, steps = play_out(merged(config), [FORWARD] * 200)
     gains = [i for i, step in enumerate(steps) if step.reward > 0.5]
     assert len(gains) == 2
     assert steps[-1].ended_by is EndedBy.GOAL
@@ -195,7 +195,7 @@ def test_a_merge_needs_the_pass_mark_and_carries_pickups_over() -> None:
 
     def run(mark: float) -> list[Step]:
         first = goal_ahead(merge_next_arena=True, pass_mark=mark)
-        return played(merged(ArenaConfig(arenas={0: first, 1: second})), [FORWARD] * 300)[1]
+        return play_out(merged(ArenaConfig(arenas={0: first, 1: second})), [FORWARD] * 300)[1]
 
     assert sum(step.reward > 0.5 for step in run(2.0)) == 1
     # One pickup before, so that the first of the two already makes two.

@@ -19,7 +19,7 @@ SECONDS_PER_DECISION = 0.06
 DEGREES_PER_DECISION = 6.0
 
 
-def walked(arena: Arena, way: Route, yaw: float) -> tuple[float, float]:
+def walk_along(arena: Arena, way: Route, yaw: float) -> tuple[float, float]:
     """Go from bend to bend, slowly to turns; return the last reward and the seconds."""
     environment = SimEnvironment(ObservationSpec(None, None))
     try:
@@ -58,7 +58,7 @@ def test_a_way_is_walked_in_its_time(name: str) -> None:
     assert not placement.skipped
     way = Survey(placement).way
     assert not isinstance(way, str)
-    reward, seconds = walked(arena, way, placement.agent.yaw)
+    reward, seconds = walk_along(arena, way, placement.agent.yaw)
     assert reward > 0.5
     needed = way.seconds(placement.agent.yaw)
     # What it leaves out: steps, slopes and falls cost up to a second, and so does slowing to turn.

@@ -80,7 +80,7 @@ def project(engine: Engine, *files: str, **variables: str) -> Generator[Project]
         made.down("--volumes", "--timeout", "5")
 
 
-def said(line: str) -> str:
+def words_of(line: str) -> str:
     """A line that docker/README.md has."""
     assert line in (DOCKER / "README.md").read_text(), line
     return line
@@ -148,16 +148,16 @@ def test_an_agent_plays_with_the_service(
         known = {"ANIMALCAT_CA": ca}
         options = ""
         if store == "postgresql":
-            line = said("animalcat token create --role administrator")
+            line = words_of("animalcat token create --role administrator")
             known["ANIMALCAT_TOKEN"] = made.run("service", line)
-            said(f"animalcat session list {SERVER}")
+            words_of(f"animalcat session list {SERVER}")
             options = f" {SERVER}"
         made.copy(arenas, "service", "/data/few")
         create = (
             "animalcat session run --elsewhere --agent example --battery /data/few --max-episodes 3"
         )
         made.run("service", create + " --no-certify" + options, **known)
-        token = made.run("service", said("animalcat token create --agent example"))
+        token = made.run("service", words_of("animalcat token create --agent example"))
         made.environment |= {"ANIMALCAT_CA": ca, "ANIMALCAT_TOKEN": token}
 
         played = f"{made.name}_played"

@@ -75,7 +75,7 @@ def errors(shown: list[dict[str, Any]]) -> list[str]:
     return [each["ename"] for each in shown if each["kind"] == "error"]
 
 
-def said(shown: list[dict[str, Any]]) -> str:
+def words_of(shown: list[dict[str, Any]]) -> str:
     return "".join(each["text"] for each in shown if each["kind"] == "stream")
 
 
@@ -96,15 +96,15 @@ def test_the_stop_button_interrupts_the_cell_and_a_killed_kernel_ends_the_server
     kernel.run("del os.environ['SLOW']")
     shown = kernel.run(MEASURE)
     assert errors(shown) == []
-    assert "goes on after" in said(shown)
+    assert "goes on after" in words_of(shown)
     (result,) = (each["data"] for each in shown if each["kind"] == "execute_result")
     assert "navigationAbility" in result["text/html"]
     assert "8 episodes passed" in result["text/plain"]
     again = kernel.run(MEASURE)
-    assert "was finished before" in said(again)
+    assert "was finished before" in words_of(again)
 
     kernel.run("class Forward:\n  def reset(self, info): ...\n  def act(self, o): return 4")
-    changed = said(kernel.run(MEASURE))
+    changed = words_of(kernel.run(MEASURE))
     assert "is a new session" in changed
     assert "Forward.act has other content" in changed
 

@@ -92,7 +92,7 @@ def test_calls_that_pages_show_exist(page: Path) -> None:
     wrong = list[str]()
     for text in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL):
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Attribute) and not known(node):
+            if isinstance(node, ast.Attribute) and not knowledge_of(node):
                 wrong.append(ast.unparse(node))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 takes = arguments(node.func)
@@ -109,7 +109,7 @@ def home_of(node: ast.Attribute) -> Any:
     return KINDS.get(node.value.id) if isinstance(node.value, ast.Name) else None
 
 
-def known(node: ast.Attribute) -> bool:
+def knowledge_of(node: ast.Attribute) -> bool:
     home = home_of(node)
     told = f"{home.__doc__}" if home is not None else ""
     fields = getattr(home, "__dataclass_fields__", ())

@@ -79,14 +79,14 @@ def measured(lab: Lab, folder: Path) -> Measured:
 
     before = subprocess.Popen.__init__
 
-    def noted(self: Any, args: list[str], *rest: Any, **named: Any) -> None:
+    def note_call(self: Any, args: list[str], *rest: Any, **named: Any) -> None:
         started.append([str(part) for part in args])
         before(self, args, *rest, **named)
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("server", "insecure_channel", "secure_channel"):
             patch.setattr(grpc.aio, name, no_grpc)
-        patch.setattr(subprocess.Popen, "__init__", noted)
+        patch.setattr(subprocess.Popen, "__init__", note_call)
         here = animalcat.measure(Wanderer(), ARENAS, folder=folder, **OPTIONS)
     return Measured(served, here, started)
 

@@ -43,7 +43,7 @@ LAYOUT = load_layout("one-capability", "success")
 
 
 @cache
-def simulated(agents: int, instances: int) -> tuple[OutcomeTable, np.ndarray, np.ndarray]:
+def simulate_agents(agents: int, instances: int) -> tuple[OutcomeTable, np.ndarray, np.ndarray]:
     """Agents of a narrow population, instances with an easiness: outcomes, easiness, ability."""
     g = np.random.default_rng(7)
     difficulty = g.uniform(2.0, 8.0, instances)
@@ -58,7 +58,7 @@ def simulated(agents: int, instances: int) -> tuple[OutcomeTable, np.ndarray, np
     return table, easiness, ability
 
 
-def made_up(instances: int, latents: int = 2) -> Population:
+def make_up_population(instances: int, latents: int = 2) -> Population:
     g = np.random.default_rng(3)
     margins = [n.name for n in LAYOUT.ordered if hasattr(n.link, "slope")]
     return Population(
@@ -74,13 +74,15 @@ def made_up(instances: int, latents: int = 2) -> Population:
 
 
 @cache
-def made() -> Layout:
-    table, _, _ = simulated(6, 10)
-    return calibrated_layout(LAYOUT, table, made_up(10), "trained", determinism=(0.5, 0.4))
+def make_one() -> Layout:
+    table, _, _ = simulate_agents(6, 10)
+    return calibrated_layout(
+        LAYOUT, table, make_up_population(10), "trained", determinism=(0.5, 0.4)
+    )
 
 
 def test_a_calibrated_layout_is_a_layout_like_any_other() -> None:
-    layout = made()
+    layout = make_one()
     again = from_dict(to_dict(layout))
     assert again == layout
     assert again.identity == layout.identity
@@ -91,8 +93,8 @@ def test_a_calibrated_layout_is_a_layout_like_any_other() -> None:
 
 
 def test_sharpness_is_found_like_easiness_and_is_1_where_nothing_is_known() -> None:
-    table, _, _ = simulated(6, 10)
-    layout = made()
+    table, _, _ = simulate_agents(6, 10)
+    layout = make_one()
     at = layout.feature_names.index("sharpness")
     known = dict(layout.calibration.instances) if layout.calibration else {}
     found = table.instances.features(layout)[:, at].tolist()
@@ -104,19 +106,19 @@ def test_sharpness_is_found_like_easiness_and_is_1_where_nothing_is_known() -> N
 
 @pytest.mark.parametrize("sharpness", [0.0, 11.0, -1.0])
 def test_a_sharpness_out_of_range_is_refused(sharpness: float) -> None:
-    data = to_dict(made())
+    data = to_dict(make_one())
     data["calibration"]["instances"]["a0"] = [0.0, "x", sharpness]
     with pytest.raises(SpecificationError, match=r"instances\.a0\[2\]: Input should be"):
         from_dict(data)
-    data = to_dict(made())
+    data = to_dict(make_one())
     data["features"]["sharpness"]["low"] = 0.0
     with pytest.raises(SpecificationError, match="sharpness"):
         from_dict(data)
 
 
 def test_what_is_certain_is_taken_as_it_is_and_what_is_not_predicts_less_boldly() -> None:
-    table, _, _ = simulated(6, 10)
-    drawn = made_up(10)
+    table, _, _ = simulate_agents(6, 10)
+    drawn = make_up_population(10)
     one = {name: draws[:1] for name, draws in drawn.slopes.items()}
     certain = Population(
         np.array([[0.3, 0.0]]),
@@ -149,7 +151,7 @@ def test_what_is_certain_is_taken_as_it_is_and_what_is_not_predicts_less_boldly(
     assert (np.array(less) < 0.85 * certain.sharpness[0]).all()
 
 
-def regressed_one(logits: np.ndarray, passed: np.ndarray) -> tuple[float, float]:
+def regress_one(logits: np.ndarray, passed: np.ndarray) -> tuple[float, float]:
     """Easiness and sharpness of one instance, of which nothing is known before."""
     e, a = regressed(logits[:, np.newaxis], passed[:, np.newaxis], np.zeros(1), np.ones(1))
     return float(e[0]), float(a[0])
@@ -158,7 +160,7 @@ def regressed_one(logits: np.ndarray, passed: np.ndarray) -> tuple[float, float]
 @pytest.mark.parametrize("passed", [0.01, 0.3, 0.93])
 @pytest.mark.parametrize("odds", [0.0, 13.8, -13.8])
 def test_where_all_agents_are_alike_their_share_is_predicted(odds: float, passed: float) -> None:
-    e, a = regressed_one(np.full(200, odds), np.full(200, passed))
+    e, a = regress_one(np.full(200, odds), np.full(200, passed))
     assert expit(a * odds + e) == pytest.approx(passed, abs=1e-4)
     if not odds:
         assert a == 1.0
@@ -171,7 +173,7 @@ def test_what_is_no_number_is_not_kept() -> None:
 
 
 def test_identity_spans_what_was_taught_and_digest_the_model() -> None:
-    layout = made()
+    layout = make_one()
     calibration = layout.calibration
     assert calibration is not None
     (name, first), *rest = calibration.instances
@@ -182,7 +184,7 @@ def test_identity_spans_what_was_taught_and_digest_the_model() -> None:
 
 
 def test_a_calibration_without_its_feature_is_refused() -> None:
-    data = to_dict(made())
+    data = to_dict(make_one())
     with pytest.raises(SpecificationError, match="easiness"):
         from_dict({**to_dict(LAYOUT), "calibration": data["calibration"]})
     data["calibration"]["instances"]["a0"] = [99.0, "x"]
@@ -191,7 +193,7 @@ def test_a_calibration_without_its_feature_is_refused() -> None:
 
 
 def test_outcomes_that_teach_nothing_are_refused() -> None:
-    table, _, _ = simulated(6, 10)
+    table, _, _ = simulate_agents(6, 10)
     alone = OutcomeTable(table.instances, ("one",), table.outcomes[:1])
     with pytest.raises(CalibrationError, match="1 agent with outcomes"):
         population_model(LAYOUT, alone)
@@ -204,7 +206,7 @@ def test_outcomes_that_teach_nothing_are_refused() -> None:
     with pytest.raises(CalibrationError, match="several rows"):
         population_model(LAYOUT, replace(table, instances=twice))
     with pytest.raises(CalibrationError, match="calibrated already"):
-        population_model(made(), table)
+        population_model(make_one(), table)
     scores = load_layout("one-capability", "score")
     with pytest.raises(CalibrationError, match="other outcomes than success"):
         population_model(scores, table)
@@ -222,7 +224,7 @@ def test_every_agent_is_held_out_once_in_each_split() -> None:
 @pytest.mark.timeout(900)  # fits by NUTS, of which a loaded machine makes minutes
 @pytest.mark.xdist_group("nuts")
 def test_calibration_finds_the_population_and_what_is_easy() -> None:
-    table, easiness, _ = simulated(24, 30)
+    table, easiness, _ = simulate_agents(24, 30)
     with pytest.raises(CalibrationError, match="did not converge, so nothing is kept"):
         calibrate(LAYOUT, table, "trained", 1, effort=Effort(2, 20, 20, attempts=1))
     model = population_model(LAYOUT, table)

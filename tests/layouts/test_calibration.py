@@ -26,7 +26,7 @@ from tests.command_line import call
 EVERY = [(name, variant) for name in LAYOUTS for variant in variants(name)]
 
 
-def calibrated(
+def calibrate_some(
     layout: Layout, agents: int = 40, outcomes: int = 20, seed: int = 3
 ) -> SimulationBasedCalibration:
     instances = spread(layout, 200, np.random.default_rng(0))
@@ -50,14 +50,14 @@ def test_instances_are_spread_over_the_declared_ranges(name: str, variant: str) 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_shipped_layouts_are_calibrated(name: str) -> None:
     # A quick version: the results of 1,000 agents a variant are in docs/research/reproduction.md.
-    found = calibrated(load_layout(name))
+    found = calibrate_some(load_layout(name))
     assert found.problems == ()
     assert found.covered.shape == found.places.shape == (40, len(found.layout.latents))
     json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_a_wrong_posterior_is_found_out() -> None:
-    good = calibrated(load_layout("one-capability"), agents=200, outcomes=5)
+    good = calibrate_some(load_layout("one-capability"), agents=200, outcomes=5)
     assert good.problems == ()
     # Half of the truths moved to where the posterior has nothing: intervals miss them.
     places, covered = good.places.copy(), good.covered.copy()
@@ -69,7 +69,7 @@ def test_a_wrong_posterior_is_found_out() -> None:
 
 
 def test_nodes_are_judged_by_all_nodes_of_a_run() -> None:
-    right = calibrated(load_layout("one-capability"), agents=200, outcomes=5)
+    right = calibrate_some(load_layout("one-capability"), agents=200, outcomes=5)
     covered = right.covered.copy()
     covered[:, 0] = np.arange(200) < 166  # p 0.0021 alone, 0.0042 of two nodes
     odd = replace(right, covered=covered)

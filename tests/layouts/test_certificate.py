@@ -17,7 +17,7 @@ def prior(aaio: Layout) -> FitResult:
     return fit(FitRequest(aaio, [], [], seed=4))
 
 
-def shifted(nodes: list[NodeSummary], index: int, means: float, sds: float) -> list[NodeSummary]:
+def shift_node(nodes: list[NodeSummary], index: int, means: float, sds: float) -> list[NodeSummary]:
     node = nodes[index]
     changed = replace(node, mean=node.mean + means * node.sd, sd=node.sd * sds)
     return [*nodes[:index], changed, *nodes[index + 1 :]]
@@ -44,7 +44,7 @@ def test_equal_posteriors_pass(prior: FitResult) -> None:
     ],
 )
 def test_limits(prior: FitResult, means: float, sds: float, passed: bool) -> None:
-    certificate = certify(shifted(prior.nodes, 1, means, sds), prior)
+    certificate = certify(shift_node(prior.nodes, 1, means, sds), prior)
     assert certificate.passed is passed
     assert certificate.max_mean_error == pytest.approx(abs(means))
     assert certificate.usable

@@ -39,7 +39,7 @@ def battery() -> Instances:
     return whole.rows(np.random.default_rng(1).choice(len(whole), 300, replace=False))
 
 
-def told(layout: Layout, instances: Instances, agent: SimulatedAgent, seed: int) -> Fit:
+def tell_all(layout: Layout, instances: Instances, agent: SimulatedAgent, seed: int) -> Fit:
     """Draws of the posterior, and the outcomes behind them."""
     y = simulate_outcomes(agent, instances, np.random.default_rng(seed))
     live = LivePosterior(layout, seed, particles=500)
@@ -70,7 +70,7 @@ def test_residuals_are_quiet_on_agents_of_the_layout(
 ) -> None:
     alarms = 0
     for seed, agent in enumerate(prior_agents(permanence, 20, np.random.default_rng(3))):
-        draws, y = told(permanence, battery, agent, seed)
+        draws, y = tell_all(permanence, battery, agent, seed)
         rows = residuals(permanence, draws, battery, y, seed)
         assert {row.by for row in rows} == {"paradigm", *battery.columns}
         alarms += rows[0].adjusted < 0.05
@@ -82,7 +82,7 @@ def test_residuals_find_the_paradigm_that_an_agent_fails(
 ) -> None:
     agent = synthetic_agents()[20]  # solves basic and grid tasks only
     assert "basic and grid" in agent.about
-    draws, y = told(permanence, battery, agent, 1)
+    draws, y = tell_all(permanence, battery, agent, 1)
     (worst, *rest) = residuals(permanence, draws, battery, y, 1, by=["paradigm"])
     assert len(rest) == 6
     assert worst.adjusted < 0.05
@@ -93,7 +93,7 @@ def test_residuals_find_the_paradigm_that_an_agent_fails(
 
 def test_a_hidden_feature_is_found(permanence: Layout, battery: Instances) -> None:
     agent = synthetic_agents()[6]  # fails at red occluders
-    draws, y = told(permanence, battery, agent, 2)
+    draws, y = tell_all(permanence, battery, agent, 2)
     rows = residuals(
         permanence, draws, battery, y, 2, by=["occluderRedness", "goalSize", "rightLeftPosition"]
     )
@@ -113,7 +113,7 @@ def test_drift_shows_in_the_likeness_of_neighbours(aaio: Layout) -> None:
     weak, strong = (LayoutAgent(aaio, np.array([a, 1.8, 0.0, 0.0])) for a in (0.1, 5.2))
     found = {}
     for name, agent in (("still", strong), ("drifting", DriftingAgent(weak, strong, 50, 100))):
-        draws, y = told(aaio, instances, agent, 3)
+        draws, y = tell_all(aaio, instances, agent, 3)
         checks = posterior_predictive(aaio, draws, values, y, 3)
         assert [c.name for c in checks][2] == "likeness of neighbours"
         for check in checks:
@@ -164,7 +164,7 @@ def test_every_kind_of_outcome_is_checked(variant: str) -> None:
         layout.feature_names, np.maximum(values, [f.low for f in layout.features])
     )
     agent = prior_agents(layout, 1, generator)[0]
-    draws, y = told(layout, instances, agent, 1)
+    draws, y = tell_all(layout, instances, agent, 1)
     features = instances.features(layout)
     for check in posterior_predictive(layout, draws, features, y, 1)[:2]:
         assert 0 <= check.low <= check.expected <= check.high <= 1

@@ -110,7 +110,7 @@ def test_a_verdict_tells_of_one_control_and_allows_for_the_others() -> None:
     assert both == 0.05
 
 
-def judged(standing: str, *, farther: bool) -> tuple[Verdict, str]:
+def judge_it(standing: str, *, farther: bool) -> tuple[Verdict, str]:
     """The verdict on an agent that gets as far as 15 m, with controls that are nearer, or farther.
 
     Args:
@@ -139,7 +139,7 @@ def judged(standing: str, *, farther: bool) -> tuple[Verdict, str]:
 
 
 def test_a_verdict_says_what_pairs_and_the_layout_agree_on() -> None:
-    verdict, sentence = judged("main reason", farther=False)
+    verdict, sentence = judge_it("main reason", farther=False)
     assert sentence in verdict.sentences
     assert "Mostly its limit of navigationAbility makes it fail" in verdict.text
     assert verdict.blamed == verdict.found.weakness == "navigationAbility"

@@ -24,7 +24,7 @@ Play = Callable[[Floats, list[float], int], Floats]
 AGENT = [3.0, 1.3, 0.4, 0.15]
 
 
-def told(layout: Layout, features: Floats, y: Floats, order: npt.ArrayLike, seed: int = 1):
+def tell_all(layout: Layout, features: Floats, y: Floats, order: npt.ArrayLike, seed: int = 1):
     posterior = LivePosterior(layout, seed)
     for i in np.asarray(order).tolist():
         posterior.update(features[i], bool(y[i]), i + 1)
@@ -56,7 +56,7 @@ def test_sampled_anew_the_same_tells_give_the_same_bits(
 ) -> None:
     features = draw_instances(30, 3)
     y = play(features, AGENT, 3)
-    first, second = (told(aaio, features, y, range(30)) for _ in range(2))
+    first, second = (tell_all(aaio, features, y, range(30)) for _ in range(2))
     moves = first.moves
     first.restart()
     second.restart()
@@ -144,9 +144,9 @@ def test_an_outcome_of_another_kind_is_refused() -> None:
 def test_the_order_of_tells_does_not_matter(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     features = draw_instances(60, 5)
     y = play(features, AGENT, 5)
-    mean, sd = moments(told(aaio, features, y, range(60)))
+    mean, sd = moments(tell_all(aaio, features, y, range(60)))
     shuffled = np.random.default_rng(0).permutation(60)
-    other_mean, other_sd = moments(told(aaio, features, y, shuffled))
+    other_mean, other_sd = moments(tell_all(aaio, features, y, shuffled))
     assert (np.abs(mean - other_mean) / sd).max() < 0.15
     assert np.abs(np.log(sd / other_sd)).max() < 0.15
 
@@ -156,7 +156,7 @@ def test_saved_and_loaded_it_goes_on_as_if_nothing_had_happened(
 ) -> None:
     features = draw_instances(60, 7)
     y = play(features, AGENT, 7)
-    posterior = told(aaio, features, y, range(30))
+    posterior = tell_all(aaio, features, y, range(30))
     posterior.reseed(posterior.particles, 30)
     loaded = LivePosterior.load(aaio, posterior.save())
     for i in range(30, 60):
@@ -178,21 +178,21 @@ def test_reseeding_mends_a_posterior_and_takes_in_what_came_later(
 ) -> None:
     features = draw_instances(60, 8)
     y = play(features, AGENT, 8)
-    good = told(aaio, features, y, range(40))
+    good = tell_all(aaio, features, y, range(40))
     draws = good.particles[
         np.random.default_rng(0).choice(len(good.particles), 4000, p=good.weights)
     ]
-    mended = told(aaio, features, y, range(40), seed=77)
+    mended = tell_all(aaio, features, y, range(40), seed=77)
     for i in range(40, 60):
         mended.update(features[i], bool(y[i]), i + 1)
     mended.reseed(draws, 40)
     mean, sd = moments(mended)
-    expected_mean, expected_sd = moments(told(aaio, features, y, range(60), seed=3))
+    expected_mean, expected_sd = moments(tell_all(aaio, features, y, range(60), seed=3))
     assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.15
     assert np.abs(np.log(sd / expected_sd)).max() < 0.15
 
     # Reseeding as soon as the outcomes were told, or later, is the same.
-    early = told(aaio, features, y, range(40), seed=77)
+    early = tell_all(aaio, features, y, range(40), seed=77)
     early.reseed(draws, 40)
     for i in range(40, 60):
         early.update(features[i], bool(y[i]), i + 1)
@@ -201,7 +201,7 @@ def test_reseeding_mends_a_posterior_and_takes_in_what_came_later(
 
     # A reseed that knew an outcome goes with it.
     mended.invalidate(10)
-    never = told(aaio, features, y, [i for i in range(60) if i != 9], seed=77)
+    never = tell_all(aaio, features, y, [i for i in range(60) if i != 9], seed=77)
     assert (mended.particles == never.particles).all()
 
 

@@ -37,7 +37,7 @@ DEMANDS = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
 Change = Callable[[str], str] | tuple[str, str]
 
 
-def changed(text: str, change: Change) -> str:
+def change_one(text: str, change: Change) -> str:
     if callable(change):
         return change(text)
     assert change[0] in text
@@ -70,7 +70,7 @@ def cells(column: int, *texts: str) -> Callable[[str], str]:
     return change
 
 
-def turned(text: str) -> str:
+def turn_over(text: str) -> str:
     rows = [row.split(",") for row in text.splitlines()]
     return "\n".join(",".join(line) for line in zip(*rows, strict=True))
 
@@ -105,7 +105,7 @@ def each(what: str, by: str) -> Callable[[str], str]:
     return change
 
 
-def numbered(text: str) -> str:
+def with_numbers(text: str) -> str:
     head, *rows = text.splitlines()
     return "\n".join(["," + head, *(f"{i},{row}" for i, row in enumerate(rows))])
 
@@ -139,7 +139,7 @@ def numbered(text: str) -> str:
     ],
 )
 def test_what_changes_nothing(change: Change) -> None:
-    assert values(read(changed(WIDE, change))) == values(read(WIDE))
+    assert values(read(change_one(WIDE, change))) == values(read(WIDE))
 
 
 def test_rows_and_columns_in_another_order_change_nothing() -> None:
@@ -166,7 +166,7 @@ def test_rows_and_columns_in_another_order_change_nothing() -> None:
         pytest.param(each(",", ";"), "commas are wanted between columns", id="T13 semicolons"),
         pytest.param(each(",", "\t"), "commas are wanted between columns", id="T14 tabs"),
         pytest.param(each("lava", "XPos"), "column XPos is there 2 times", id="T15 twice"),
-        pytest.param(numbered, "column 1 has no name; row numbers", id="T16 a nameless column"),
+        pytest.param(with_numbers, "column 1 has no name; row numbers", id="T16 a nameless column"),
         pytest.param(each("lava", "Unnamed: 0"), "is called 'Unnamed: 0'", id="T17 Unnamed: 0"),
         pytest.param(
             each("Distance [m]", "Distance [feet]"),
@@ -197,7 +197,9 @@ def test_rows_and_columns_in_another_order_change_nothing() -> None:
             "line 6, column instance: the last row is called 'mean'",
             id="T25 a row of means",
         ),
-        pytest.param(turned, "no column 'a' of outcomes; columns: instance, one", id="T28 turned"),
+        pytest.param(
+            turn_over, "no column 'a' of outcomes; columns: instance, one", id="T28 turned"
+        ),
         pytest.param(first_lines(0), "the table is empty", id="T30 empty"),
         pytest.param(first_lines(1), "has no rows", id="T30 no rows"),
         pytest.param(cells(7, "NA"), "'NA' is no finite number; leave a cell empty", id="T33 NA"),
@@ -242,7 +244,7 @@ def test_rows_and_columns_in_another_order_change_nothing() -> None:
 )
 def test_what_is_refused(change: Change, words: str) -> None:
     with pytest.raises(TableError, match=words):
-        read(changed(WIDE, change))
+        read(change_one(WIDE, change))
 
 
 def test_agents_are_named_and_told_apart() -> None:
@@ -270,10 +272,10 @@ def test_agents_are_named_and_told_apart() -> None:
     ],
 )
 def test_what_is_left_out_is_counted_by_reason(change: Change, reason: str) -> None:
-    found = read(changed(WIDE, change))
+    found = read(change_one(WIDE, change))
     assert found.coverage("a") == {"covered": 2, "of": 3, "left_out": {reason: 1}}
     assert found.table.instances.names == ("two", "three", "four")
-    whole = changed(WIDE, change).replace("20,1", "1000,1").replace("30,2", "-1,2")
+    whole = change_one(WIDE, change).replace("20,1", "1000,1").replace("30,2", "-1,2")
     with pytest.raises(TableError, match="aaio covers none of the instances: "):
         read(whole.replace("40,2", "70,2"))
 
@@ -445,24 +447,24 @@ NAMES = ("near/g1", "near/g2", "far/g3", "far/g4")
 RETURNS = "instance,a,b\ng1,1.9,0.2\ng2,0.4,\nfar/g3.yaml,-0.5,1.5\nfar/g4.yml,1.2,0.1\n"
 
 
-def played(text: str, *agents: str, told: As | None = None, marks: str | None = None) -> Any:
+def play_out(text: str, *agents: str, told: As | None = None, marks: str | None = None) -> Any:
     known = marked_by(battery(*NAMES), marks, text, told)
     return passed_on(known, text, agents, told)
 
 
 def test_arenas_are_found_by_name_by_file_and_without_folders() -> None:
-    found = played(RETURNS)  # T11
+    found = play_out(RETURNS)  # T11
     assert found == {
         "a": {"near/g1": 1.0, "near/g2": 0.0, "far/g3": 0.0, "far/g4": 1.0},
         "b": {"near/g1": 0.0, "far/g3": 1.0, "far/g4": 0.0},
     }
     counted = on_battery(AAIO, battery(*NAMES), found).outcomes
     assert counted.coverage("a") == {"covered": 4, "of": 4, "left_out": {}}
-    more = played(RETURNS + "elsewhere,0.5,0.5\n")
+    more = play_out(RETURNS + "elsewhere,0.5,0.5\n")
     counted = on_battery(AAIO, battery(*NAMES), more).outcomes
     assert counted.coverage("b") == {"covered": 3, "of": 4, "left_out": {"not in the battery": 1}}
     marks = "instance,pass_mark\ng1,0\ng2,0\ng3,0\ng4,0\n"
-    assert played(RETURNS, marks=marks)["a"]["near/g2"] == 1.0
+    assert play_out(RETURNS, marks=marks)["a"]["near/g2"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -503,38 +505,38 @@ def test_arenas_are_found_by_name_by_file_and_without_folders() -> None:
 )
 def test_rewards_that_are_refused(text: str, words: str) -> None:
     with pytest.raises(TableError, match=words):
-        played(text)
+        play_out(text)
 
 
 def test_a_battery_with_two_arenas_of_a_name_wants_the_folder() -> None:
     with pytest.raises(TableError, match="'g1' is 'far/g1', 'near/g1'; give the folder too"):
         passed_on(battery("near/g1", "far/g1"), "instance,a\ng1,.5\n")
     with pytest.raises(TableError, match="no agent 'aa'; agents: a, b"):  # T48
-        played(RETURNS, "aa")
+        play_out(RETURNS, "aa")
     with pytest.raises(TableError, match="g2 has no pass mark"):
-        played(RETURNS, marks="instance,pass_mark\ng1,0\n")
+        play_out(RETURNS, marks="instance,pass_mark\ng1,0\n")
 
 
 def test_what_the_numbers_are_may_be_said() -> None:
     flags = "instance,a\ng1,0\ng2,1\ng3,1\n"
-    assert list(played(flags, told="successes")["a"].values()) == [0.0, 1.0, 1.0]
-    assert list(played(flags, told="returns")["a"].values()) == [0.0, 0.0, 0.0]
+    assert list(play_out(flags, told="successes")["a"].values()) == [0.0, 1.0, 1.0]
+    assert list(play_out(flags, told="returns")["a"].values()) == [0.0, 0.0, 0.0]
     words = "instance,a\ng1,True\ng2,False\n"
-    assert list(played(words, told="successes")["a"].values()) == [1.0, 0.0]
+    assert list(play_out(words, told="successes")["a"].values()) == [1.0, 0.0]
     for text, told, said in (
         (words, "returns", "returns are numbers"),
         (RETURNS, "successes", "1.9 is neither 0 nor 1"),
     ):
         with pytest.raises(TableError, match=said):
-            played(text, told=told)  # pyright: ignore[reportArgumentType]
+            play_out(text, told=told)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TableError, match="--pass-marks goes with returns"):
-        played(flags, told="successes", marks="instance,pass_mark\ng1,0\n")
-    alone = played("instance,a,seed\ng1,.5,7\ng2,1.5,8\n", "a")  # T29: named agents alone
+        play_out(flags, told="successes", marks="instance,pass_mark\ng1,0\n")
+    alone = play_out("instance,a,seed\ng1,.5,7\ng2,1.5,8\n", "a")  # T29: named agents alone
     assert alone == {"a": {"near/g1": 0.0, "near/g2": 1.0}}
 
 
 def test_arenas_of_chance_are_left_out_unless_kept() -> None:
-    found = played(RETURNS)
+    found = play_out(RETURNS)
     random = battery(*NAMES, drawn=("far/g3",))
     counted = on_battery(AAIO, random, found).outcomes
     assert counted.coverage("a")["left_out"] == {

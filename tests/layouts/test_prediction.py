@@ -32,7 +32,7 @@ PRIOR = np.stack(
 )
 
 
-def compared(
+def compare_some(
     seed: int,
     predicted: float,
     truth: float,
@@ -57,12 +57,12 @@ def compared(
 
 
 def test_true_predictions_are_hardly_ever_called_worse() -> None:
-    called = [compared(seed, 0.7, 0.7).rivals[0].e_worse >= LEVEL for seed in range(30)]
+    called = [compare_some(seed, 0.7, 0.7).rivals[0].e_worse >= LEVEL for seed in range(30)]
     assert sum(called) <= 2
 
 
 def test_bad_predictions_are_called_worse_than_the_average() -> None:
-    found = compared(1, 0.3, 0.9)
+    found = compare_some(1, 0.3, 0.9)
     assert found.rivals[0].name == AVERAGE
     assert found.rivals[0].e_worse > LEVEL
     assert found.rivals[0].brier > found.rivals[0].rival_brier
@@ -70,7 +70,7 @@ def test_bad_predictions_are_called_worse_than_the_average() -> None:
 
 
 def test_what_was_chosen_for_what_it_tells_is_not_scored() -> None:
-    found = compared(1, 0.3, 0.9, random=False)
+    found = compare_some(1, 0.3, 0.9, random=False)
     assert (found.standing, found.draws, found.hindsight) == ("cannot be told", 0, None)
     assert "Nothing was drawn at random from the 9th episode on" in found.text
 
@@ -187,7 +187,7 @@ def test_who_was_unknown_at_first_but_is_described_well_is_said_so() -> None:
         if node.kind == "capability":
             able[:, k] = node.prior.high
     able[:, LAYOUT.latent_names.index("noiseLevel")] = 0.4
-    found = compared(1, 0.3, 0.8, draws=able)
+    found = compare_some(1, 0.3, 0.8, draws=able)
     assert found.rivals[0].e_worse > LEVEL
     assert (found.standing, found.rivals[0].standing) == ("cannot be told", "cannot be told")
     assert "One step ahead it predicted worse" in found.text

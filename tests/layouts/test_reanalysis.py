@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
 
 
-def drawn(
+def draw_some(
     outcome: float, *, left: int, predicted: float = 0.5, chance: float = 0.0
 ) -> DrawnEpisode:
     """A draw from `left` instances, even unless a chance is given."""
@@ -30,7 +30,7 @@ def drawn(
 
 
 def test_even_draws_give_the_plain_mean_and_its_interval() -> None:
-    draws = [drawn(y, left=1000 - k) for k, y in enumerate([1.0, 1.0, 1.0, 0.0] * 10)]
+    draws = [draw_some(y, left=1000 - k) for k, y in enumerate([1.0, 1.0, 1.0, 0.0] * 10)]
     found = reanalyse(draws, {"p": 1000}).paradigms[0]
     assert found.rate == 0.75
     assert found.success.value == pytest.approx(0.75, abs=0.01)
@@ -43,8 +43,8 @@ def test_even_draws_give_the_plain_mean_and_its_interval() -> None:
 
 def test_draws_weigh_as_much_as_they_were_unlikely() -> None:
     """Successes were sought: drawn with nine times the chance of an even draw."""
-    sought = [drawn(1.0, left=1000, predicted=0.5, chance=9 / 1000) for _ in range(90)]
-    even = [drawn(0.0, left=1000, predicted=0.5, chance=1 / 1000) for _ in range(10)]
+    sought = [draw_some(1.0, left=1000, predicted=0.5, chance=9 / 1000) for _ in range(90)]
+    even = [draw_some(0.0, left=1000, predicted=0.5, chance=1 / 1000) for _ in range(10)]
     found = reanalyse([*sought, *even], {"p": 1000})
     assert found.paradigms[0].rate == 0.9
     (only,) = found.calibration
@@ -62,9 +62,9 @@ def test_what_cannot_be_told_is_said() -> None:
     assert found.brier is None
     assert "1 episodes are left out: repeats" in found.notes[0]
     assert found.notes[1].endswith("the whole is without them: p, q")
-    half = reanalyse([drawn(1.0, left=8 - k) for k in range(8)], {"p": 8, "q": 5})
+    half = reanalyse([draw_some(1.0, left=8 - k) for k in range(8)], {"p": 8, "q": 5})
     assert (half.battery.instances, half.battery.success.value) == (8, 1.0)
-    single = reanalyse([drawn(1.0, left=10)], {"p": 10}).paradigms[0].success
+    single = reanalyse([draw_some(1.0, left=10)], {"p": 10}).paradigms[0].success
     assert single.value == 1.0
     assert single.low is None
     nothing = reanalyse([], {})

@@ -57,7 +57,7 @@ def test_a_profile_that_predicts_nothing_is_not_read(aaio: Layout) -> None:
     assert math.isnan(same.r2.value)
 
 
-def held_out_by(aaio: Layout, outcomes: Floats, features: Floats) -> Power:
+def power_held_out(aaio: Layout, outcomes: Floats, features: Floats) -> Power:
     """What the gate says of a layout that 240 of 300 outcomes were told."""
     posterior = LivePosterior(aaio, 3, 500)
     posterior.update_all(features[:240], outcomes[:240])
@@ -78,7 +78,7 @@ def test_the_layout_of_a_true_agent_is_read_though_its_r2_is_low(
     evaluator = Evaluator(aaio)
     columns = evaluator.columns(features)
     y = evaluator.simulate(aaio.from_standard(z), columns, generator)[:, 0]
-    power = held_out_by(aaio, y, features)
+    power = power_held_out(aaio, y, features)
     assert power.readable, power.reason
 
 
@@ -88,7 +88,7 @@ def test_a_layout_that_does_not_describe_the_agent_is_not_read(
     """What decides is nothing that the layout knows of: 0 until it has learnt, and 1 from then."""
     features = draw_instances(300, 3)
     hidden = np.random.default_rng(1).random(300) < 0.5
-    assert not held_out_by(aaio, hidden.astype(float), features).readable
+    assert not power_held_out(aaio, hidden.astype(float), features).readable
     learnt = np.concatenate([np.zeros(240), np.ones(60)])
-    found = held_out_by(aaio, learnt, features)
+    found = power_held_out(aaio, learnt, features)
     assert "contradict" in found.reason

@@ -31,7 +31,7 @@ PERFECT = {
 }
 
 
-def passed(arena: Mapping[str, float | None], **agent: float) -> float:
+def pass_chance(arena: Mapping[str, float | None], **agent: float) -> float:
     """Probability of success of an agent that is perfect but for what is given."""
     known = {key: value for key, value in {**PLAIN, **arena}.items() if value is not None}
     row = [known.get(name, np.nan) for name in LAYOUT.feature_names]
@@ -70,25 +70,25 @@ def test_its_demands_are_measured_ones() -> None:
 def test_a_demand_asks_for_its_ability(
     arena: Mapping[str, float | None], node: str, without: float
 ) -> None:
-    assert passed(arena) > 0.98
-    assert passed(arena, **{node: 0.0}) == pytest.approx(without, abs=0.01)
-    assert passed({}, **{node: 0.0}) > 0.98
+    assert pass_chance(arena) > 0.98
+    assert pass_chance(arena, **{node: 0.0}) == pytest.approx(without, abs=0.01)
+    assert pass_chance({}, **{node: 0.0}) > 0.98
 
 
 def test_graded_demands() -> None:
-    assert passed({"wayLength": 40}, navigationAbility=4) == pytest.approx(0.5, abs=0.01)
-    assert passed({"wayLength": 20}, navigationAbility=4) > 0.85
-    assert passed({"goalSize": 0.625}, visualAbility=3) == pytest.approx(0.5, abs=0.01)
+    assert pass_chance({"wayLength": 40}, navigationAbility=4) == pytest.approx(0.5, abs=0.01)
+    assert pass_chance({"wayLength": 20}, navigationAbility=4) > 0.85
+    assert pass_chance({"goalSize": 0.625}, visualAbility=3) == pytest.approx(0.5, abs=0.01)
     bend = {"wayTurns": 1.0, "detour": 1.5}
-    assert passed({**bend, "glassInSight": 1.0}, detourAbility=1.5) < 0.5
-    assert passed(bend, detourAbility=1.5) > 0.5
-    assert passed({"detour": 1.001}, detourAbility=0) > 0.98
+    assert pass_chance({**bend, "glassInSight": 1.0}, detourAbility=1.5) < 0.5
+    assert pass_chance(bend, detourAbility=1.5) > 0.5
+    assert pass_chance({"detour": 1.001}, detourAbility=0) > 0.98
     heap = {"rewards": 4, "endingRewards": 0}
-    assert passed(heap, collectingAbility=2) == pytest.approx(0.5, abs=0.01)
-    assert passed({"endingRewards": 0}, collectingAbility=0) == pytest.approx(0.5, abs=0.01)
+    assert pass_chance(heap, collectingAbility=2) == pytest.approx(0.5, abs=0.01)
+    assert pass_chance({"endingRewards": 0}, collectingAbility=0) == pytest.approx(0.5, abs=0.01)
     # Of two rewards that end the episode one is taken: nothing is to be collected, none waits.
     two = {"rewards": 2, "endingRewards": 2}
-    assert passed(two, collectingAbility=0, patienceAbility=0) > 0.98
+    assert pass_chance(two, collectingAbility=0, patienceAbility=0) > 0.98
 
 
 def silent(done: int, total: int) -> None:

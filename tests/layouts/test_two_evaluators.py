@@ -415,7 +415,7 @@ def gradients_agree(layout: Layout) -> None:
     points = [density.starts(len(layout.latents), seed) for seed in range(3)]
     for weights in (None, np.linspace(0.0, 1.0, len(y))):
         whole = density.tape(layout, features, y, weights)
-        there = [unconstrained(layout, whole, point) for point in points]
+        there = [unconstrain(layout, whole, point) for point in points]
         wanted = pymc_gradient(layout, features, y, weights, [u for u, _, _ in there])
         for rows in (4096, 5):  # in one tape, and in several
             with mock.patch.object(density, "_ROWS", rows):
@@ -430,7 +430,7 @@ def gradients_agree(layout: Layout) -> None:
                 )
 
 
-def unconstrained(layout: Layout, tape: Floats, point: Floats) -> tuple[Floats, Floats, Floats]:
+def unconstrain(layout: Layout, tape: Floats, point: Floats) -> tuple[Floats, Floats, Floats]:
     """A point that is sampled as PyMC has it, and by what it grows with the point, and bends."""
     from animalcat.layouts.inference.backend.density import expand
 

@@ -65,7 +65,7 @@ def arenas(n: int = 120) -> Instances:
     return Instances(columns, values, tuple("ab"[i % 2] for i in range(n)))
 
 
-def judged(passes: Callable[[Instances], Floats], episodes: int = 60) -> tuple[Profile, Verdict]:
+def judge_it(passes: Callable[[Instances], Floats], episodes: int = 60) -> tuple[Profile, Verdict]:
     table = arenas()
     learner = Learner(
         Bank.of(load_layout("aaio", "metres-15"), table), None, StoppingRule(200), seed=4
@@ -92,7 +92,7 @@ def judged_several(*outcomes: float, episodes: int = 12) -> tuple[Profile, Verdi
 
 
 def test_an_able_agent_is_bounded_from_below() -> None:
-    profile, found = judged(lambda t: np.ones(len(t)))
+    profile, found = judge_it(lambda t: np.ones(len(t)))
     assert found.found.kind == "able"
     note = profile.notes["navigationAbility"]
     assert note.side == "at least"
@@ -146,7 +146,7 @@ def test_a_kind_is_told_by_a_rival_of_that_kind(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_weakness_is_named_in_metres() -> None:
-    profile, found = judged(lambda t: (t.column("rewardDistance") < 18).astype(float), 120)
+    profile, found = judge_it(lambda t: (t.column("rewardDistance") < 18).astype(float), 120)
     assert found.found.kind == "single weakness"
     assert found.fails.by == "navigationAbility"
     assert found.fails.without < found.fails.share
@@ -176,7 +176,7 @@ def test_of_an_agent_that_failed_nowhere_no_failure_is_explained() -> None:
 
 def test_an_interval_that_goes_on_where_nothing_asks_for_more_is_no_limit() -> None:
     """It fails four arenas by chance, near ones and far ones, and can do everything."""
-    profile, found = judged(lambda t: (np.arange(len(t)) % 15 != 7).astype(float), 60)
+    profile, found = judge_it(lambda t: (np.arange(len(t)) % 15 != 7).astype(float), 60)
     assert "passed 56 of 60" in found.text
     words = profile.words["navigationAbility"]
     assert words.estimate.startswith("no limit found: at least ")
@@ -188,7 +188,7 @@ def test_an_interval_that_goes_on_where_nothing_asks_for_more_is_no_limit() -> N
 
 
 def test_a_bound_is_the_same_number_wherever_it_is_said() -> None:
-    profile, found = judged(lambda t: np.ones(len(t)))
+    profile, found = judge_it(lambda t: np.ones(len(t)))
     nodes = {node.name: node for node in profile.nodes}
     for k, name in enumerate(("navigationAbility", "visualAbility")):
         words, scale = profile.words[name], found.scales[k]
@@ -233,7 +233,7 @@ def test_json_follows_the_schema() -> None:
         lambda t: (t.column("rewardSize") > 1).astype(float),
     ]
     for passes in rules:
-        profile, found = judged(passes)
+        profile, found = judge_it(passes)
         content = {**profile.to_dict(), "verdict": found.to_dict()}
         jsonschema.validate(json.loads(json.dumps(content)), json.loads(text))
         assert 2 <= len(found.sentences) <= 5

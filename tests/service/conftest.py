@@ -301,7 +301,7 @@ def start(fitter: Helpers) -> Callable[[Path], Any]:
     """Starts servers."""
 
     @asynccontextmanager
-    async def started(
+    async def start_one(
         data: Path, other: Fitter | None = None, **settings: Any
     ) -> AsyncIterator[Service]:
         asked = Settings(home=data, port=0, **settings)
@@ -311,7 +311,7 @@ def start(fitter: Helpers) -> Callable[[Path], Any]:
         ):
             yield Service(running, data, channel)
 
-    return started
+    return start_one
 
 
 Guarded = Callable[..., Any]
@@ -322,7 +322,7 @@ def guarded(fitter: Helpers) -> Guarded:
     """Starts a server that asks everyone for a token, and connects with one."""
 
     @asynccontextmanager
-    async def started(
+    async def start_one(
         data: Path, clock: Callable[[], datetime] = lambda: NOW, **settings: Any
     ) -> AsyncIterator[Callable[[str], Service]]:
         wanted = Settings(home=data, port=0, **{"require_token": True, **settings})
@@ -339,7 +339,7 @@ def guarded(fitter: Helpers) -> Guarded:
             for channel in channels:
                 await channel.close()
 
-    return started
+    return start_one
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -124,7 +124,7 @@ def meaning(folder: Path) -> dict[str, Any]:
                 "profile.json": json.loads((folder / "profile.json").read_text("utf-8"))["nodes"],
                 "recipe": [recipe.name, recipe.layout, plain(full_counts(recipe))],
                 "session": {"id": session_id(spec), "spec": plain(spec)},
-                "store": stored(folder / "store.tar.gz"),
+                "store": stored_rows(folder / "store.tar.gz"),
             },
             allow_nan=False,
         )
@@ -136,7 +136,7 @@ def rows(table: pd.DataFrame) -> list[Any]:
     return [plain(row.dropna().to_dict()) for _, row in table.iterrows()]
 
 
-def stored(backup: Path) -> dict[str, Any]:
+def stored_rows(backup: Path) -> dict[str, Any]:
     """What a store holds, and how its session goes on."""
     with tempfile.TemporaryDirectory() as place:
         store = Path(place) / "store"
@@ -144,11 +144,11 @@ def stored(backup: Path) -> dict[str, Any]:
         damage = data.verify(store).damage
         with ac.local(store) as lab:
             (session,) = lab.sessions()
-            before = [told(one) for one in lab.episodes(session)]
+            before = [tell_all(one) for one in lab.episodes(session)]
             play(lab, session.id, 1)
-            after = told(lab.episodes(session)[-1])
+            after = tell_all(lab.episodes(session)[-1])
         files = sorted((store / "recordings" / session.id).glob("*.mcap"))
-        recordings = [recorded(file) for file in files[:PLAYED]]
+        recordings = [recorded_bytes(file) for file in files[:PLAYED]]
     return {
         "damage": plain(damage),
         "session": [session.id, session.state, plain(session.spec)],
@@ -158,14 +158,14 @@ def stored(backup: Path) -> dict[str, Any]:
     }
 
 
-def told(episode: Any) -> dict[str, Any]:
+def tell_all(episode: Any) -> dict[str, Any]:
     """What was decided of an episode and what came of it."""
     names = ("number", "instance", "outcome", "episode_return", "steps")
     chosen = {name: getattr(episode.decision, name) for name in ("reason", "propensity")}
     return plain({name: getattr(episode, name) for name in names} | chosen)
 
 
-def recorded(file: Path) -> dict[str, Any]:
+def recorded_bytes(file: Path) -> dict[str, Any]:
     """What a recording holds, and whether the simulator plays it again as it was."""
     recording = read_episode(file)
     assert recording.footer is not None

@@ -271,7 +271,7 @@ async def let_in(service: Service, method: str, name: str) -> bool:
     return not words.startswith(("nothing named", "no session named"))
 
 
-def owned(data: Path, subject: str) -> list[str]:
+def owned_ids(data: Path, subject: str) -> list[str]:
     """Ids under which something of each kind is a subject's own, and others'."""
     ids = [f"{subject}-s", f"not-{subject}-s"]
     with closing(sqlite3.connect(data / "animalcat.sqlite")) as db, db:
@@ -296,7 +296,7 @@ async def test_the_page_of_security_is_true_line_by_line(callers: Callers) -> No
     who: list[tuple[Service, list[str]]] = [
         (callers.connected(ticket), sessions),
         (callers.agent, sessions),
-        *((getattr(callers, role), owned(callers.data, name)) for name, role in people.items()),
+        *((getattr(callers, role), owned_ids(callers.data, name)) for name, role in people.items()),
         (callers.connected(""), sessions),
     ]
     for line, cells in table.items():
@@ -438,7 +438,7 @@ async def test_a_ticket_is_for_one_session_and_its_door_for_tickets(callers: Cal
             (await DirectPlay.open(begun.direct)).close()
 
 
-async def drained(call: Any) -> None:
+async def drain_call(call: Any) -> None:
     """Read a stream to its end."""
     while await call.read() is not grpc.aio.EOF:
         pass
@@ -467,7 +467,7 @@ async def test_a_revoked_token_ends_its_open_stream_and_blames_nobody(
             await begun(stream)
             callers.tokens.revoke(token.id)
             with pytest.raises(grpc.aio.AioRpcError) as ended:
-                await drained(stream.call)
+                await drain_call(stream.call)
             assert ended.value.code() is grpc.StatusCode.UNAUTHENTICATED
         assert (await refusal(callers.connected(text).get(session)))[1] == "BAD_TOKEN"
         await callers.operator.settled(session, "WAITING", asyncio.sleep)
@@ -493,7 +493,7 @@ async def test_a_token_that_expires_while_its_agent_plays_blames_nobody(
                 if not breaks:
                     now[0] += timedelta(days=2)
                     with pytest.raises(grpc.aio.AioRpcError):
-                        await drained(stream.call)
+                        await drain_call(stream.call)
             now[0] += timedelta(days=2)
             await operator.settled(session, "WAITING", asyncio.sleep)
         found = [(e.outcome, e.cause_kind) for e in await operator.list_episodes(session)]

@@ -132,7 +132,7 @@ def backward(rng: np.random.Generator) -> int:
     return 6
 
 
-async def played(service: Any, session: str) -> dict[str, bool]:
+async def play_out(service: Any, session: str) -> dict[str, bool]:
     return {
         e.instance: e.outcome == types_pb2.OUTCOME_SUCCESS
         for e in await service.list_episodes(session)
@@ -188,13 +188,13 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
         at_once = sessions_pb2.StoppingRule(max_episodes=24, target_sd=0.99)
         first = await service.create(24, agent="backs off", stop=never)
         await service.play(first, backward, agent="backs off")
-        theirs = await played(service, first)
+        theirs = await play_out(service, first)
         assert len(theirs) == 24
         assert not any(theirs.values())
 
         better = await service.create(against=facing(first), seed=1, stop=never)
         await service.play(better, forward)
-        mine = await played(service, better)
+        mine = await play_out(service, better)
         passed = sum(mine.values())
         assert set(mine) <= set(theirs)
         assert passed == 7  # six for none are not enough
@@ -211,7 +211,7 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
         # Its target is reached at once, which ends no comparison and is said all the same.
         equal = await service.create(against=facing(first), seed=2, stop=at_once)
         await service.play(equal, backward)
-        assert len(await played(service, equal)) == 24
+        assert len(await play_out(service, equal)) == 24
         reason = (await service.get(equal)).reason
         assert "cannot be told from backs off: both failed all 24 arenas" in reason
         request = results_pb2.GetProfileRequest(name=f"{equal}/profile")

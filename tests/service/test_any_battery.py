@@ -14,7 +14,7 @@ from .conftest import FILES, Service
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def imported(
+async def import_one(
     service: Service, name: str, files: list[tuple[str, bytes]], table: str
 ) -> sessions_pb2.Battery:
     async def frames() -> AsyncIterator[sessions_pb2.ImportBatteryRequest]:
@@ -31,7 +31,7 @@ async def imported(
     return (await service.batteries.GetBattery(request)).battery
 
 
-async def played(service: Service, session: str, episodes: int) -> sessions_pb2.Session:
+async def play_out(service: Service, session: str, episodes: int) -> sessions_pb2.Session:
     """The session after so many episodes straight ahead, before its last fit, which is slow."""
     async with service.agent(session) as stream:
         await stream.receive("welcome")
@@ -48,9 +48,9 @@ async def test_melting_pots_form_runs_on_a_battery_with_its_demands(service: Ser
     for k, (path, _) in enumerate(files):
         asked = (str(int((k >> bit) & 1)) for bit in range(len(layout.feature_names)))
         lines.append(",".join([path.removesuffix(".yaml"), *asked]))
-    await imported(service, "pot", files, "\n".join(lines))
+    await import_one(service, "pot", files, "\n".join(lines))
     session = await service.create(7, battery="batteries/pot", layout="melting-pot")
-    found = await played(service, session, 6)
+    found = await play_out(service, session, 6)
     scores = [dict(e.outcomes)["return"] for e in await service.list_episodes(session) if e.outcome]
     assert len(scores) == found.episodes == 6
     assert all(0.0 <= score <= 1.0 for score in scores)

@@ -50,14 +50,14 @@ def line(k: int, **changes: Any) -> AuditLine:
     return replace(AuditLine(NOW + timedelta(minutes=k), *about, f"sessions/s{k}"), **changes)
 
 
-def filled(data: Path, lines: int = 6) -> SqlStore:
+def fill_log(data: Path, lines: int = 6) -> SqlStore:
     store = SqlStore.in_directory(data)
     assert store.audit.write([line(k) for k in range(lines)]) == [*range(1, lines + 1)]
     return store
 
 
 def test_lines_are_told_by_what_they_are_about(tmp_path: Path) -> None:
-    log = filled(tmp_path).audit
+    log = fill_log(tmp_path).audit
     both = line(9, object="sessions/s1 campaigns/c_1", result="begun")
     assert log.write([both]) == [7]
 
@@ -80,7 +80,7 @@ def test_lines_are_told_by_what_they_are_about(tmp_path: Path) -> None:
     assert (log.lines()[0].result, log.lines()[0].words) == ("done", "quickly")
 
 
-def written_by(logs: Sequence[AuditLog], each: int) -> None:
+def write_at_once(logs: Sequence[AuditLog], each: int) -> None:
     """Have several write at once."""
 
     def write(writer: int) -> list[int]:
@@ -94,7 +94,7 @@ def written_by(logs: Sequence[AuditLog], each: int) -> None:
 def test_a_server_and_commands_write_one_log_of_a_postgresql() -> None:
     with postgres.running() as database, postgres.schema(database) as url:
         stores = [SqlStore(url) for _ in range(2)]
-        written_by([store.audit for store in stores], 20)
+        write_at_once([store.audit for store in stores], 20)
         assert [one.seq for one in stores[0].audit.lines(page=Page(3))] == [40, 39, 38]
         for store in stores:
             store.close()

@@ -26,7 +26,7 @@ from .conftest import NOW, Helpers, walk
 
 
 @asynccontextmanager
-async def served(fitter: Helpers, **settings: Any) -> AsyncGenerator[None]:
+async def serve_it(fitter: Helpers, **settings: Any) -> AsyncGenerator[None]:
     async with create_server(Settings(port=0, **settings), lambda: NOW, fitter, fitter.simulators):
         yield
 

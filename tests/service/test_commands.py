@@ -43,7 +43,7 @@ def animalcat(*arguments: str | Path, data: Path) -> subprocess.CompletedProcess
     )
 
 
-def looked(*arguments: str | Path, data: Path) -> Result:
+def look_once(*arguments: str | Path, data: Path) -> Result:
     """A command that finds the server of a data directory."""
     words = [*map(str, arguments), "--data", str(data)]
     done = CliRunner().invoke(build(words), words)
@@ -92,16 +92,16 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert (listed[0]["state"], listed[0]["reason"]) == (result["state"], result["reason"])
     page = tmp_path / "out" / "profile.html"
     with server_for(None, tmp_path):
-        looked("profile", "export", session, "--format", "html", "-o", page, data=tmp_path)
+        look_once("profile", "export", session, "--format", "html", "-o", page, data=tmp_path)
         text = page.read_text()
         assert "visualAbility" in text
         assert f"animalcat episode replay {session} 1" in text
         assert text.count("aria-label='Map of navigation-[/b]-") == 2
-        shown = looked("profile", "show", session, data=tmp_path)
+        shown = look_once("profile", "show", session, data=tmp_path)
         assert "navigationAbility" in shown.stdout
-        assert "navigation-[/b]-" in looked("episode", "list", session, data=tmp_path).stdout
-        assert out_of_reach in looked("session", "show", session, data=tmp_path).stdout
-        again = looked("profile", "export", session, "--format", "reanalysis", data=tmp_path)
+        assert "navigation-[/b]-" in look_once("episode", "list", session, data=tmp_path).stdout
+        assert out_of_reach in look_once("session", "show", session, data=tmp_path).stdout
+        again = look_once("profile", "export", session, "--format", "reanalysis", data=tmp_path)
         whole = json.loads(again.stdout)["paradigms"][0]
         assert (whole["instances"], whole["played"]) == (4, 2)
     assert not (Settings(home=tmp_path).home / "server.lock").read_bytes()
@@ -190,7 +190,7 @@ def test_an_agent_that_does_not_start_leaves_no_session(arenas: Path, tmp_path: 
             run += [*options, "--data", str(tmp_path)]
             done = CliRunner().invoke(build(run), run)
             assert (done.exit_code, words in done.stderr) == (code, True), done.output
-            assert json.loads(looked("session", "list", "--json", data=tmp_path).stdout) == []
+            assert json.loads(look_once("session", "list", "--json", data=tmp_path).stdout) == []
 
 
 @pytest.mark.slow
@@ -241,9 +241,9 @@ def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert {row["agent"] for row in result["comparison"]["standings"]} == both
 
     with server_for(None, tmp_path):
-        listed = json.loads(looked("campaign", "show", "--json", data=tmp_path).stdout)
+        listed = json.loads(look_once("campaign", "show", "--json", data=tmp_path).stdout)
         assert [row["campaign"] for row in listed] == [result["campaign"]]
-        shown = looked("campaign", "show", result["campaign"], data=tmp_path)
+        shown = look_once("campaign", "show", result["campaign"], data=tmp_path)
         assert "Agents side by side" in shown.stdout
 
 

@@ -29,7 +29,7 @@ def both() -> dict[str, Results]:
     return {name: read_results(Path(path)) for name, path in zip(names, FILES, strict=True)}
 
 
-def changed(one: Results, **about: Any) -> Results:
+def change_one(one: Results, **about: Any) -> Results:
     profile = dict(one.profile)
     return one._replace(profile={**profile, "provenance": {**profile["provenance"], **about}})
 
@@ -65,7 +65,7 @@ def test_what_was_measured_otherwise_is_compared_on_demand_only(
     both: dict[str, Results], about: dict[str, Any], what: str
 ) -> None:
     first, second = both
-    other = {first: both[first], second: changed(both[second], **about)}
+    other = {first: both[first], second: change_one(both[second], **about)}
     with pytest.raises(MixedError, match=f"The {what} differs"):
         compare(other)
     known = compare(other, mixed=True)
@@ -101,7 +101,9 @@ def test_of_different_layouts_the_nodes_that_are_the_same_are_compare(
 def test_the_page_compares_and_escapes(both: dict[str, Results]) -> None:
     first, second = both
     labelled = both[first]._replace(profile={**both[first].profile, "labels": ["unfinished: 3"]})
-    known = compare({first: labelled, second: changed(both[second], backend="unity")}, mixed=True)
+    known = compare(
+        {first: labelled, second: change_one(both[second], backend="unity")}, mixed=True
+    )
     page = comparison_page(known, f"A {second}", ["Of these."])
     seen = Page(page)
     assert seen.open == []

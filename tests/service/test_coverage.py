@@ -33,11 +33,11 @@ Make = Callable[..., Battery]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    def made(**texts: str) -> Battery:
+    def make_one(**texts: str) -> Battery:
         files = [ArenaFile(f"{name}.yaml", text) for name, text in texts.items()]
         return import_files(files, 0, tmp_path)
 
-    return made
+    return make_one
 
 
 def test_what_is_not_covered_is_told_by_reason_and_count(make: Make) -> None:

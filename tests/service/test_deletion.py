@@ -17,7 +17,7 @@ from animalcat.v1 import sessions_pb2
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def refused(code: Code, call: Any) -> None:
+async def refusal_of(code: Code, call: Any) -> None:
     with pytest.raises(Exception) as caught:
         await call
     assert public(caught.value).code is code
@@ -34,12 +34,12 @@ async def test_a_deleted_session_leaves_no_files(
         async with service.agent(session) as stream:
             await stream.receive("welcome")
             await stream.episode(lambda rng: 3)
-            await refused(Code.IN_USE, engines.delete(name))
+            await refusal_of(Code.IN_USE, engines.delete(name))
         await service.settled(session, "WAITING", asyncio.sleep)
         draws = tmp_path / "certificates" / name / "16.npz"
         draws.parent.mkdir(parents=True)
         draws.write_bytes(b"as after a failed certificate")
-        await refused(Code.IN_USE, library.delete("small"))
+        await refusal_of(Code.IN_USE, library.delete("small"))
 
         watching = service.sessions.WatchSession(sessions_pb2.WatchSessionRequest(name=session))
         assert (await watching.read()).session.name == session
@@ -53,10 +53,10 @@ async def test_a_deleted_session_leaves_no_files(
         assert await engines.sessions() == []
         assert not (tmp_path / "recordings" / name).exists()
         assert not draws.parent.exists()
-        await refused(Code.UNKNOWN_SESSION, engines.delete(name))
+        await refusal_of(Code.UNKNOWN_SESSION, engines.delete(name))
 
         await library.delete("small")
         assert list((tmp_path / "batteries").iterdir()) == []
-        await refused(Code.UNKNOWN_BATTERY, library.delete("small"))
+        await refusal_of(Code.UNKNOWN_BATTERY, library.delete("small"))
         again = await service.create(1, certify=False)
         assert (await service.play(again)).episodes == 1

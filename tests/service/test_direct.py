@@ -98,10 +98,10 @@ async def test_it_is_stored_as_if_it_had_been_relayed(
         await service.play(session)
         relayed, episodes = files(service, session), await service.list_episodes(session)
 
-    async def stepped(*_: Any) -> None:
+    async def step_refused(*_: Any) -> None:
         raise AssertionError("the server was asked for a step")
 
-    monkeypatch.setattr(WorkerClient, "step", stepped)
+    monkeypatch.setattr(WorkerClient, "step", step_refused)
     async with start(tmp_path / "direct") as service:
         assert await service.create(3, observation_spec=spec) == session
         async with aconnect(service.running.address) as client:

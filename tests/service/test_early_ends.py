@@ -230,13 +230,13 @@ async def test_other_slots_play_to_the_end_of_theirs(service: Service) -> None:
     session = await service.create(6, agent="ends:slots", slots=2)
 
     @asynccontextmanager
-    async def seated(process: str) -> AsyncGenerator[Stream]:
+    async def seat_agent(process: str) -> AsyncGenerator[Stream]:
         async with service.agent(session, agent="ends:slots", instance=process) as stream:
             await stream.receive("welcome")
             await stream.receive("episode_start")
             yield stream
 
-    async with seated("one") as one, seated("two") as two:
+    async with seat_agent("one") as one, seat_agent("two") as two:
         leave = gateway_pb2.Leave(failure="LookupError: lost")
         await one.send(gateway_pb2.EvaluateRequest(leave=leave))
         assert await one.call.read() is grpc.aio.EOF

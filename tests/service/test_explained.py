@@ -78,7 +78,7 @@ async def test_what_explains_a_session_is_kept_at_its_end_and_told_again_where_i
     store = SqlStore(f"sqlite:///{service.data / DATABASE}")
     files = Artefacts(service.data)
 
-    def explained(*, fresh: bool) -> tuple[dict[str, Any], int]:
+    def explain_again(*, fresh: bool) -> tuple[dict[str, Any], int]:
         """The explanation of an episode by a new server, and how many outcomes it told."""
         found, told = store.session(name), list[Episode]()
         assert found is not None
@@ -99,16 +99,16 @@ async def test_what_explains_a_session_is_kept_at_its_end_and_told_again_where_i
                 explanation = Explainer(store, files).explained(found, layout, battery, 2, None)
         return explanation, len(told)
 
-    by_telling = explained(fresh=True)[0]
-    assert explained(fresh=False) == (by_telling, 0)
+    by_telling = explain_again(fresh=True)[0]
+    assert explain_again(fresh=False) == (by_telling, 0)
     content = kept.read_bytes()
     for damaged in (content[:-9], content[:-9] + bytes(9), b""):
         kept.write_bytes(damaged)
-        assert explained(fresh=False) == (by_telling, 6)
+        assert explain_again(fresh=False) == (by_telling, 6)
         assert kept.read_bytes() == content
     store.invalidate_episode(name, 4, 0, "a bad day")
-    assert explained(fresh=False) == (explained(fresh=True)[0], 5)
-    assert explained(fresh=False)[1] == 0
+    assert explain_again(fresh=False) == (explain_again(fresh=True)[0], 5)
+    assert explain_again(fresh=False)[1] == 0
 
 
 async def test_an_episode_in_which_nothing_was_observed_is_not_explained(tmp_path: Path) -> None:

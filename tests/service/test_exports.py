@@ -176,7 +176,7 @@ def test_the_page_escapes_names_and_stands_alone(page: str) -> None:
     assert used <= set(names)
 
 
-def unpacked(page: str, name: str) -> list[list[Any]]:
+def unpack_part(page: str, name: str) -> list[list[Any]]:
     """What the script of a page reads from one of its parts."""
     (found,) = re.findall(rf'<script type="text/plain" id="{name}">([^<]*)</script>', page)
     return json.loads(zlib.decompress(b64decode(found)))
@@ -208,9 +208,9 @@ def test_a_long_session_has_its_episodes_in_parts_that_are_drawn_when_opened(
     assert "animalcat episode replay s-1 1233-0" in seen.words
     assert "animalcat episode replay s-1 1183-0" not in seen.words
     # The script finds all of it.
-    told = [row for k in range(3) for row in unpacked(page, f"rows-{k}")]
+    told = [row for k in range(3) for row in unpack_part(page, f"rows-{k}")]
     places = [place for k in range(99) if f'"arenas-{k}"' in page
-              for place in unpacked(page, f"arenas-{k}")]  # fmt: skip
+              for place in unpack_part(page, f"arenas-{k}")]  # fmt: skip
     assert [row[0] for row in told] == list(range(count))
     assert [places[row[2]][0] for row in told] == [row["instance"] for row in rows]
     assert [row[5] for row in told] == [row["outcome"] for row in rows]

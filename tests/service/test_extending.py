@@ -15,7 +15,7 @@ from .conftest import Service
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def extended(service: Service, session: str, **more: Any) -> sessions_pb2.Session:
+async def extend_it(service: Service, session: str, **more: Any) -> sessions_pb2.Session:
     request = sessions_pb2.ExtendSessionRequest(name=session, **more)
     return (await service.sessions.ExtendSession(request)).session
 
@@ -24,11 +24,11 @@ async def test_a_finished_session_goes_on_with_a_larger_budget(service: Service)
     session = await service.create(2, seed=81)
     await service.play(session)
     first = await service.list_episodes(session)
-    found = await extended(service, session, max_episodes=4)
+    found = await extend_it(service, session, max_episodes=4)
     assert found.state == sessions_pb2.SESSION_STATE_WAITING
     assert (found.spec.stop.max_episodes, found.reason) == (4, "")
     with pytest.raises(grpc.aio.AioRpcError, match="has a budget of 4 episodes, and 3 is less"):
-        await extended(service, session, max_episodes=3)
+        await extend_it(service, session, max_episodes=3)
     await service.play(session)
     after = await service.list_episodes(session)
     assert [one.name for one in after[: len(first)]] == [one.name for one in first]

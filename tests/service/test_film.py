@@ -94,11 +94,11 @@ def test_a_video_is_written_while_it_is_drawn(name: str, tmp_path: Path) -> None
 
 
 def test_a_video_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    def broken():  # type: ignore[no-untyped-def]
+    def break_arena():  # type: ignore[no-untyped-def]
         yield np.zeros((HEIGHT, WIDTH, 3), np.uint8)
         raise ValueError("the arena cannot be built")
 
     for name in ("out.mp4", "out.gif"):
         with pytest.raises(ValueError, match="cannot be built"):
-            write_video(tmp_path / name, broken(), 10.0)
+            write_video(tmp_path / name, break_arena(), 10.0)
     assert not list(tmp_path.iterdir())

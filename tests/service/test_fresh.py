@@ -107,7 +107,7 @@ def test_an_arena_of_which_nobody_knows_the_family_is_varied(imported: Battery) 
             assert made.instance.features[name] == pytest.approx(instance.features[name], abs=0.01)
 
 
-def chosen(measurement: Measurement, n: int) -> list[Decision]:
+def choose_some(measurement: Measurement, n: int) -> list[Decision]:
     """Choose and tell some episodes."""
     found: list[Decision] = []
     for number in range(n):
@@ -120,13 +120,13 @@ def chosen(measurement: Measurement, n: int) -> list[Decision]:
 
 def test_twins_are_those_of_the_session_and_come_back_after_a_restart(battery: Battery) -> None:
     lived = Measurement(SPEC, battery, session="one")
-    told = chosen(lived, 6)
+    told = choose_some(lived, 6)
     again = Measurement(SPEC, battery, session="one")
     for number, decision in enumerate(told[:4]):
         again.learn(decision)
         again.learner.tell(decision.instance, number % 2 == 0, number)
     assert again.choose(4) == told[4]
-    other = chosen(Measurement(SPEC, battery, session="two"), 6)
+    other = choose_some(Measurement(SPEC, battery, session="two"), 6)
     arenas = [{d.made.arena_yaml for d in rows if d.made} for rows in (told, other)]
     assert [len(one) for one in arenas] == [6, 6]
     assert not arenas[0] & arenas[1]
@@ -142,7 +142,7 @@ def test_twins_are_those_of_the_session_and_come_back_after_a_restart(battery: B
 def test_sessions_of_one_campaign_play_the_same_twins(battery: Battery) -> None:
     shared = dataclasses.replace(SPEC, twins_of="campaign-1")
     one, other = (
-        chosen(Measurement(dataclasses.replace(shared, agent=name), battery, session=name), 2)
+        choose_some(Measurement(dataclasses.replace(shared, agent=name), battery, session=name), 2)
         for name in ("a", "b")
     )
     assert one[0].made == other[0].made

@@ -66,13 +66,13 @@ def same_ids(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     numbers = count()
     name = request.node.name.translate({ord(c): "-" for c in "[], _"})
 
-    def named(spec: SessionSpec) -> str:
+    def name_next(spec: SessionSpec) -> str:
         return f"golden-{name}{next(numbers)}"
 
-    monkeypatch.setattr("animalcat.service.rpc.sessions.session_id", named)
+    monkeypatch.setattr("animalcat.service.rpc.sessions.session_id", name_next)
 
 
-async def told(service: Service, session: str) -> dict[str, Any]:
+async def tell_all(service: Service, session: str) -> dict[str, Any]:
     """What a session decided, what came of it, and what it found."""
     found = await service.get(session)
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
@@ -103,11 +103,11 @@ def _episode(service: Service, session: str, one: sessions_pb2.EpisodeSummary) -
         "knew": [decision.pending, decision.made.offer],
         "came": [types_pb2.Outcome.Name(one.outcome), one.episode_return, one.steps],
         "observed": dict(sorted(one.outcomes.items())),
-        DIGEST: _played(file),
+        DIGEST: _play_digest(file),
     }
 
 
-def _played(file: Path) -> str:
+def _play_digest(file: Path) -> str:
     """The arena, every step and the end of a recording, in a digest."""
     recording = read_episode(file)
     assert recording.complete
@@ -126,19 +126,19 @@ async def test_a_session_goes_as_it_went(service: Service, title: str) -> None:
         for _ in range(EPISODES):
             await stream.episode(walk)
     await service.settled(session, "WAITING", asyncio.sleep)
-    hold(GOLDEN, title, await told(service, session))
+    hold(GOLDEN, title, await tell_all(service, session))
 
 
 async def test_a_session_goes_to_its_end_relayed_and_directly(service: Service) -> None:
     relayed = await service.create(EPISODES, **LOOKING)
     await service.play(relayed)
-    made = await told(service, relayed)
+    made = await tell_all(service, relayed)
     hold(GOLDEN, "to its end", made)
     directly = await service.create(EPISODES, **LOOKING)
     assert directly != relayed
     async with aconnect(service.running.address) as client:
         await client.evaluate(Walker(), directly)
-    assert await told(service, directly) == made
+    assert await tell_all(service, directly) == made
 
 
 async def test_a_comparison_goes_as_it_went(service: Service) -> None:
@@ -146,7 +146,7 @@ async def test_a_comparison_goes_as_it_went(service: Service) -> None:
     await service.play(first, POLICIES["stands"], agent="first")
     second = await service.create(against=sessions_pb2.Opponent(session=first))
     await service.play(second)
-    hold(GOLDEN, "against", await told(service, second))
+    hold(GOLDEN, "against", await tell_all(service, second))
 
 
 async def test_every_record_is_of_a_session() -> None:

@@ -38,7 +38,7 @@ def come(
     )
 
 
-def refused(code: Code, *arguments: Any, **named: Any) -> str:
+def refusal_of(code: Code, *arguments: Any, **named: Any) -> str:
     with pytest.raises(ServiceError) as error:
         come(*arguments, **named)
     assert error.value.code is code
@@ -57,12 +57,12 @@ def test_another_agent_is_refused_by_what_differs() -> None:
     known = Identity(KNOWN)
     assert come(known, KNOWN) == known
     assert come(known, EARLY, whole=False) == known
-    assert "w.npy is not there or not read" in refused(Code.AGENT_CHANGED, known, EARLY)
-    words = refused(Code.AGENT_CHANGED, known, OTHER)
+    assert "w.npy is not there or not read" in refusal_of(Code.AGENT_CHANGED, known, EARLY)
+    words = refusal_of(Code.AGENT_CHANGED, known, OTHER)
     assert "agent.py has other content" in words
     for way in ("new session", "--take", "--same-agent", "same_agent=True"):
         assert way in words
-    assert refused(Code.AGENT_CHANGED, known, AgentFingerprint(process="p"))
+    assert refusal_of(Code.AGENT_CHANGED, known, AgentFingerprint(process="p"))
 
 
 def test_what_is_said_to_be_the_same_is_stated_once_and_known_from_then_on() -> None:
@@ -74,7 +74,7 @@ def test_what_is_said_to_be_the_same_is_stated_once_and_known_from_then_on() -> 
     assert come(said, OTHER) == said
     assert come(said, KNOWN, episodes=6) == said
     third = replace(KNOWN, files={"agent.py": "8"})
-    assert refused(Code.AGENT_CHANGED, said, third)
+    assert refusal_of(Code.AGENT_CHANGED, said, third)
     assert len(come(said, third, same=True).changes) == 2
 
 
@@ -96,12 +96,12 @@ def test_processes_that_play_beside_each_other_are_one_agent() -> None:
     first = Identity(EARLY)  # its first reset is not over yet
     both = come(first, KNOWN, episodes=0, company=True)
     assert both.fingerprint == KNOWN
-    assert refused(Code.AGENT_CHANGED, both, OTHER, episodes=0, company=True)
+    assert refusal_of(Code.AGENT_CHANGED, both, OTHER, episodes=0, company=True)
     one, other = AgentFingerprint(process="p"), AgentFingerprint(process="q")
     beside = come(Identity(one), other, episodes=0, company=True)
     assert "beside" in beside.changes[0]
     assert come(beside, other) == beside
-    assert refused(Code.AGENT_CHANGED, Identity(one), other)
+    assert refusal_of(Code.AGENT_CHANGED, Identity(one), other)
 
 
 def test_the_environment_of_an_agent_is_said_and_that_of_a_simulator_refused() -> None:
@@ -112,7 +112,7 @@ def test_the_environment_of_an_agent_is_said_and_that_of_a_simulator_refused() -
         "from episode 4 on: the environment variable PYTHONHASHSEED is 1 and was not set",
     )
     assert come(said, hashed, {"NUMBA_OPT": "3"}, episodes=5) == said
-    words = refused(Code.SIMULATOR_CHANGED, known, KNOWN, same=True)
+    words = refusal_of(Code.SIMULATOR_CHANGED, known, KNOWN, same=True)
     assert "NUMBA_OPT is not set and was 3" in words
 
 

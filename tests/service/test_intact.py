@@ -56,7 +56,7 @@ CHANGES = {
 }
 
 
-def verified(data: Path, session: str) -> IntegrityReport:
+def verify_it(data: Path, session: str) -> IntegrityReport:
     store = SqlStore.in_directory(data)
     try:
         return look(store, Artefacts(data), session)
@@ -77,7 +77,7 @@ async def test_every_change_is_found(start: Callable[[Path], Any], tmp_path: Pat
             found = await client.verify_session(name)
         assert found.problems == ()
         assert found.links >= 3
-    whole = verified(data, session)
+    whole = verify_it(data, session)
     assert whole.problems == ()
 
     for number, (change, named) in enumerate(CHANGES.items()):
@@ -88,7 +88,7 @@ async def test_every_change_is_found(start: Callable[[Path], Any], tmp_path: Pat
             (copy / folder).symlink_to(data / folder)
         with closing(sqlite3.connect(copy / "animalcat.sqlite")) as db, db:
             assert db.execute(change).rowcount > 0, change
-        changed = verified(copy, session)
+        changed = verify_it(copy, session)
         assert any(named in problem for problem in changed.problems), (change, changed)
 
     path = data / "recordings" / session / "0-0.mcap"
@@ -97,12 +97,12 @@ async def test_every_change_is_found(start: Callable[[Path], Any], tmp_path: Pat
         torn = bytearray(content)
         torn[place] ^= 1
         path.write_bytes(torn)
-        (problem,) = verified(data, session).problems
+        (problem,) = verify_it(data, session).problems
         assert problem == "the recording of attempt 0 at episode 0 was changed"
     path.unlink()
-    assert verified(data, session).problems == ("the recording of attempt 0 at episode 0 is gone",)
+    assert verify_it(data, session).problems == ("the recording of attempt 0 at episode 0 is gone",)
     path.write_bytes(content)
-    assert verified(data, session) == whole
+    assert verify_it(data, session) == whole
 
 
 async def test_all_that_was_changed_is_told_at_once(
@@ -117,7 +117,7 @@ async def test_all_that_was_changed_is_told_at_once(
             await stream.receive("welcome")
             for _ in range(2):
                 await stream.episode(walk)
-    assert verified(data, session).problems == ()
+    assert verify_it(data, session).problems == ()
     (battery,) = (data / "batteries").glob("*")
     table, arenas = battery / TABLE, sorted((battery / "arenas").iterdir())
     whole, arena = table.read_bytes(), arenas[0].read_text()
@@ -130,7 +130,7 @@ async def test_all_that_was_changed_is_told_at_once(
     table.write_bytes(whole)
 
     def found() -> list[str]:
-        return [problem for problem in verified(data, session).problems if "battery" in problem]
+        return [problem for problem in verify_it(data, session).problems if "battery" in problem]
 
     arenas[0].write_text(arena.replace("timeLimit: ", "timeLimit: 1"))
     assert "was changed: its arenas or their demands are others" in " ".join(found())
@@ -157,7 +157,7 @@ async def test_all_that_was_changed_is_told_at_once(
     with closing(sqlite3.connect(file)) as db, db:
         db.execute("UPDATE sessions SET reason = 'enough'")
         db.execute("UPDATE episodes SET steps = 1 WHERE number = 0")
-    several = "\n".join(verified(data, session).problems)
+    several = "\n".join(verify_it(data, session).problems)
     for words in ("how it stands", "episode 0 was", "0 is gone", "1 was changed", "is gone, or a"):
         assert words in several
     with closing(sqlite3.connect(file)) as db:
@@ -168,7 +168,7 @@ async def test_all_that_was_changed_is_told_at_once(
     content = bytearray(file.read_bytes())
     content[(page - 1) * size : page * size] = b"\x55" * size
     file.write_bytes(content)
-    several = "\n".join(verified(data, session).problems)
+    several = "\n".join(verify_it(data, session).problems)
     for words in ("the database cannot be read: ", "attempts cannot be read: database disk image"):
         assert words in several
     assert "the recording of attempt 0 at episode 0 is gone" in several

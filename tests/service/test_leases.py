@@ -71,7 +71,7 @@ async def serving(data: Path, fitter: Helpers | None, **options: Any) -> AsyncGe
         yield Service(running, data, channel)
 
 
-async def stored(service: Service, session: str) -> list[sessions_pb2.EpisodeSummary]:
+async def stored_rows(service: Service, session: str) -> list[sessions_pb2.EpisodeSummary]:
     """What is stored of every attempt, but for the time that it took."""
     episodes = await service.list_episodes(session)
     for one in episodes:
@@ -95,7 +95,7 @@ async def whole(unbroken: dict[str, Any], start: Any, folder: Path) -> tuple[Any
                 await client.evaluate(agent, session)
             unbroken["all"] = (
                 files(service, session),
-                await stored(service, session),
+                await stored_rows(service, session),
                 agent.decisions,
             )
     return unbroken["all"]
@@ -152,7 +152,7 @@ async def test_breaks_at_every_step_leave_no_trace(
         assert cutter.cuts >= decisions / 2
         assert (len(workers) > 0) == direct
         assert files(service, session) == recordings
-        assert await stored(service, session) == episodes
+        assert await stored_rows(service, session) == episodes
         request = sessions_pb2.VerifySessionRequest(name=session)
         assert not (await service.sessions.VerifySession(request)).problems
 
@@ -185,7 +185,7 @@ async def test_an_environment_notices_nothing(
             assert cutter.cuts >= decisions / 2
         await service.settled(session, "FINISHED", asyncio.sleep)
         assert files(service, session) == recordings
-        assert await stored(service, session) == episodes
+        assert await stored_rows(service, session) == episodes
 
 
 async def test_it_comes_back_when_the_way_is_open_again(start: Any, tmp_path: Path) -> None:
@@ -612,7 +612,7 @@ async def test_a_worker_that_dies_meanwhile_is_replaced(
                 await client.evaluate(agent, session)
         assert agent.killed >= EPISODES
         assert files(service, session) == recordings
-        assert await stored(service, session) == episodes
+        assert await stored_rows(service, session) == episodes
 
 
 async def test_an_arena_that_comes_out_otherwise_is_a_fault(

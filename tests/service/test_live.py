@@ -59,7 +59,7 @@ def episode(number: int, outcome: types_pb2.Outcome.ValueType = OPEN) -> Episode
     )
 
 
-def played(console: PlainConsole, **more: Any) -> LiveSession:
+def play_out(console: PlainConsole, **more: Any) -> LiveSession:
     """Six episodes were played, two failed, and the seventh is played now."""
     shown = LiveSession(SESSION, console)
     for number in range(6):
@@ -78,7 +78,7 @@ def played(console: PlainConsole, **more: Any) -> LiveSession:
 def test_an_outcome_that_is_both_known_and_told_is_one_dot() -> None:
     file = io.StringIO()
     console = PlainConsole(file=file, width=120, force_terminal=True)
-    shown = played(console)
+    shown = play_out(console)
     shown.tell(SessionEvent(SESSION, episode(5, FAILED)))
     file.truncate(0)
     console.print(shown._table())  # pyright: ignore[reportPrivateUsage]
@@ -110,7 +110,7 @@ def test_a_sparkline_shows_the_course() -> None:
 def test_the_table_has_estimate_interval_course_and_what_is_played(width: int) -> None:
     file = io.StringIO()
     console = PlainConsole(file=file, width=width, force_terminal=True)
-    shown = played(console, misfit="in the dark")
+    shown = play_out(console, misfit="in the dark")
     said = file.getvalue()
     assert said.count("too dark to see") == 1
     assert "episode   4  arena-[/b]4" in said
@@ -127,7 +127,7 @@ def test_the_table_has_estimate_interval_course_and_what_is_played(width: int) -
 
 
 def test_a_pipe_gets_a_line_at_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
-    with played(PlainConsole(quiet=True)):
+    with play_out(PlainConsole(quiet=True)):
         pass
     out, said = capsys.readouterr()
     assert out == ""

@@ -33,7 +33,7 @@ def battery(tmp_path_factory: pytest.TempPathFactory) -> Battery:
     return open_floor(8, tmp_path_factory.mktemp("batteries"))
 
 
-def played(measurement: Measurement, episodes: int, *, random: bool) -> list[Decision]:
+def play_out(measurement: Measurement, episodes: int, *, random: bool) -> list[Decision]:
     """Let an agent play that draws anew in every episode, or once for every instance."""
     generator = np.random.default_rng(3)
     fixed: dict[str, bool] = {}
@@ -51,7 +51,7 @@ def played(measurement: Measurement, episodes: int, *, random: bool) -> list[Dec
 def test_repeats_of_a_random_agent_count(battery: Battery) -> None:
     spec = replace(SPEC, policy=Policy(exposures=0, probes=0.3))
     measurement = Measurement(spec, battery)
-    decisions = played(measurement, 40, random=True)
+    decisions = play_out(measurement, 40, random=True)
     data = measurement.learner.data()
     assert "probe" in {decision.reason for decision in decisions}
     assert 0.5 < data.weights.min() < 1.0
@@ -68,9 +68,9 @@ def test_repeats_of_a_random_agent_count(battery: Battery) -> None:
 def test_a_certificate_knows_repeats_by_what_was_known_then(battery: Battery) -> None:
     """Its draws are applied later, when they count otherwise: live and after a restart alike."""
     lived = Measurement(SPEC, battery)
-    decisions = played(lived, 20, random=True)
+    decisions = play_out(lived, 20, random=True)
     draws = np.array([[node.mean] * 200 for node in lived.learner.summary()]).T
-    decisions += played(lived, 8, random=True)
+    decisions += play_out(lived, 8, random=True)
     outcomes = lived.learner.data().outcomes
     lived.learner.reseed(draws, 20)
     again = Measurement(SPEC, battery)
@@ -113,7 +113,7 @@ def test_arenas_without_a_time_limit_are_taken_for_the_longest(battery: Battery)
     assert len(set(limitless.expected_steps.values())) == 1
     spec = replace(SPEC, policy=Policy("information", exposures=1, per_second=True))
     for some in (mixed, limitless):
-        decisions = played(Measurement(spec, some), len(battery.instances), random=True)
+        decisions = play_out(Measurement(spec, some), len(battery.instances), random=True)
         assert {decision.instance for decision in decisions} == set(some.index)
 
 
@@ -125,7 +125,7 @@ def test_variants_of_one_demand_vector_wait_together(battery: Battery) -> None:
     assert small.groups["twin"] == one.name
     policy = Policy("random", exposures=0, probes=0.0, cool_down=1)
     measurement = Measurement(replace(SPEC, policy=policy), small)
-    chosen = [small.groups[d.instance] for d in played(measurement, 40, random=True)]
+    chosen = [small.groups[d.instance] for d in play_out(measurement, 40, random=True)]
     assert one.name in chosen
     assert all(a != b for a, b in pairwise(chosen))
 
@@ -139,7 +139,7 @@ def test_pairs_take_a_battery_that_has_some(battery: Battery) -> None:
         for instance in battery.instances[1:]
     ]
     paired = replace(battery, instances=(battery.instances[0], *linked))
-    decisions = played(Measurement(spec, paired), 3, random=True)
+    decisions = play_out(Measurement(spec, paired), 3, random=True)
     assert [decision.reason for decision in decisions][1] == "pair"
     with pytest.raises(ServiceError, match="leave out fresh or pairs"):
         Measurement(replace(spec, fresh=True), paired)

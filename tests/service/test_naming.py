@@ -78,7 +78,7 @@ def test_a_table_goes_before_names_and_names_before_the_rule() -> None:
         kinds_of(names, pattern, {})
 
 
-def walled(k: int, red: int, blue: int) -> str:
+def wall_arena(k: int, red: int, blue: int) -> str:
     """An arena with a wall of some colour at its side."""
     return f"""{arena(k)}
     - !Item
@@ -90,10 +90,10 @@ def walled(k: int, red: int, blue: int) -> str:
 
 
 FILES = [
-    ArenaFile("s/run-far-red.yaml", walled(0, 255, 0)),
-    ArenaFile("s/run-far-blue.yaml", walled(0, 0, 255)),
-    ArenaFile("s/run-far-large.yaml", walled(1, 0, 255)),
-    ArenaFile("s/run-near-red.yaml", walled(0, 255, 0)),
+    ArenaFile("s/run-far-red.yaml", wall_arena(0, 255, 0)),
+    ArenaFile("s/run-far-blue.yaml", wall_arena(0, 0, 255)),
+    ArenaFile("s/run-far-large.yaml", wall_arena(1, 0, 255)),
+    ArenaFile("s/run-near-red.yaml", wall_arena(0, 255, 0)),
 ]
 
 

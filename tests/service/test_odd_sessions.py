@@ -219,14 +219,14 @@ async def test_a_session_that_has_enough_ends_without_its_agent(
 ) -> None:
     """The agent knows how many episodes there are, and may leave the moment the last one ends."""
 
-    async def gone(link: GrpcLink, number: int, *_: Any) -> None:
+    async def leave_it(link: GrpcLink, number: int, *_: Any) -> None:
         raise AgentLeftError(Cause.AGENT_LEFT)
 
     session = await service.create(2, seed=31, certify=False)
     found = await service.get(session)
     for number, state in enumerate(("WAITING", "FINISHED")):
         with monkeypatch.context() as leaves:
-            leaves.setattr(GrpcLink, "end", gone)
+            leaves.setattr(GrpcLink, "end", leave_it)
             async with service.agent(session) as stream:
                 await stream.receive("welcome")
                 assert (await stream.receive("episode_start")).episode == number

@@ -123,42 +123,42 @@ def provider(issuer: Issuer) -> IdentityProvider:
     return IdentityProvider(settings(f"{issuer.url}/keys"))
 
 
-def told(provider: IdentityProvider, text: str) -> Caller:
+def tell_all(provider: IdentityProvider, text: str) -> Caller:
     assert provider.made(text)
     return asyncio.run(provider.caller(text))
 
 
-def refused(provider: IdentityProvider, text: str) -> str:
+def refusal_of(provider: IdentityProvider, text: str) -> str:
     with pytest.raises(ServiceError) as error:
-        told(provider, text)
+        tell_all(provider, text)
     assert error.value.code is Code.BAD_TOKEN
     assert text not in error.value.message
     return error.value.message
 
 
 def test_claims_say_who_it_is_and_what_it_may(provider: IdentityProvider) -> None:
-    found = told(provider, token())
+    found = tell_all(provider, token())
     assert (found.subject, found.role) == ("ann", Role.RESEARCHER)
     assert found.words == f"ann of {ISSUER}"
     assert found.expires is not None
     assert abs(found.expires - now() - timedelta(hours=1, seconds=60)) < timedelta(seconds=20)
-    assert told(provider, token(CURVE, "c", "ES256")).subject == "ann"
+    assert tell_all(provider, token(CURVE, "c", "ES256")).subject == "ann"
     # Of several roles the one that may most; a claim of one text is one or several words.
-    both = told(provider, token(groups="admins researchers"))
+    both = tell_all(provider, token(groups="admins researchers"))
     assert both.role is Role.ADMINISTRATOR
-    assert told(provider, token(aud=["other", AUDIENCE])).subject == "ann"
+    assert tell_all(provider, token(aud=["other", AUDIENCE])).subject == "ann"
 
 
 def test_claims_may_be_within_others(issuer: Issuer) -> None:
     more = {"oidc_role_claim": "realm_access.roles", "oidc_subject_claim": "email"}
     provider = IdentityProvider(settings(f"{issuer.url}/keys", **more))
     claims = {"realm_access": {"roles": ["readers"]}, "email": "ann@lab"}
-    found = told(provider, token(**claims))
+    found = tell_all(provider, token(**claims))
     assert (found.subject, found.role) == ("ann@lab", Role.VIEWER)
-    assert "gives you no role" in refused(provider, token(email="ann@lab"))
+    assert "gives you no role" in refusal_of(provider, token(email="ann@lab"))
 
 
-def unsigned(header: dict[str, Any], key: bytes = b"") -> str:
+def sign_badly(header: dict[str, Any], key: bytes = b"") -> str:
     """A token that is signed with a secret that everybody knows, or not at all."""
 
     def part(value: Any) -> str:
@@ -191,20 +191,20 @@ def test_what_is_not_good_is_refused_and_said_why(provider: IdentityProvider) ->
         token(sub="=bob"): "begins with =",
         token(groups=["others"]): "gives you no role",
         token(groups={"researchers": True}): "gives you no role",
-        unsigned({"alg": "none", "kid": "a"}): "signed in a way",
-        unsigned({"alg": "None", "kid": "a"}): "signed in a way",
-        unsigned({"alg": "HS256", "kid": "a"}, pem): "signed in a way",
-        unsigned({"alg": "HS256", "kid": "a"}, b"secret"): "signed in a way",
-        unsigned({"alg": "RS256", "kid": "a"}): "is not signed by the key",
+        sign_badly({"alg": "none", "kid": "a"}): "signed in a way",
+        sign_badly({"alg": "None", "kid": "a"}): "signed in a way",
+        sign_badly({"alg": "HS256", "kid": "a"}, pem): "signed in a way",
+        sign_badly({"alg": "HS256", "kid": "a"}, b"secret"): "signed in a way",
+        sign_badly({"alg": "RS256", "kid": "a"}): "is not signed by the key",
         token()[:-4] + "AAAA": "is not signed by the key",
     }
     for text, why in cases.items():
-        assert why in refused(provider, text), why
+        assert why in refusal_of(provider, text), why
     # A little of the difference between two clocks is forgiven, and no more.
-    assert told(provider, token(exp=now() - timedelta(seconds=30))).subject == "ann"
-    assert told(provider, token(nbf=now() + timedelta(seconds=30))).subject == "ann"
-    refused(provider, token(exp=now() - timedelta(seconds=60)))
-    refused(provider, token(nbf=now() + timedelta(seconds=90)))
+    assert tell_all(provider, token(exp=now() - timedelta(seconds=30))).subject == "ann"
+    assert tell_all(provider, token(nbf=now() + timedelta(seconds=30))).subject == "ann"
+    refusal_of(provider, token(exp=now() - timedelta(seconds=60)))
+    refusal_of(provider, token(nbf=now() + timedelta(seconds=90)))
 
 
 def test_our_own_tokens_are_none_of_a_provider(provider: IdentityProvider, tmp_path: Path) -> None:
@@ -219,28 +219,28 @@ def test_keys_of_an_issuer_are_asked_for_seldom(
     monkeypatch.setattr(oidc, "PAUSE_SECONDS", 0.5)
     provider = IdentityProvider(settings("", oidc_issuer=issuer.url))
 
-    def shown(key: Any = KEY, name: str = "a") -> str:
+    def show_value(key: Any = KEY, name: str = "a") -> str:
         return token(key, name, iss=issuer.url)
 
     found = issuer.answers.pop("/.well-known/openid-configuration")
     for _ in range(3):  # a provider that fails is not asked again at once
         with pytest.raises(ServiceError) as failed:
-            told(provider, shown())
+            tell_all(provider, show_value())
         assert failed.value.code is Code.ACCESS_CLOSED
     assert issuer.asked == ["/.well-known/openid-configuration"]
     time.sleep(0.5)
     issuer.answers["/.well-known/openid-configuration"] = found
-    assert told(provider, shown()).subject == "ann"
+    assert tell_all(provider, show_value()).subject == "ann"
     assert len(issuer.asked) == 3
     # Tokens that name keys which nobody has do not make the server ask again and again.
     for k in range(20):
-        refused(provider, shown(name=f"x{k}"))
+        refusal_of(provider, show_value(name=f"x{k}"))
     assert len(issuer.asked) == 3
     # A key that is new is found once it may be asked for.
     issuer.answers["/keys"] = (200, key_set(public(KEY, "a"), public(OTHER, "b")))
-    refused(provider, shown(OTHER, "b"))
+    refusal_of(provider, show_value(OTHER, "b"))
     time.sleep(0.5)
-    assert told(provider, shown(OTHER, "b")).subject == "ann"
+    assert tell_all(provider, show_value(OTHER, "b")).subject == "ann"
 
 
 def test_keys_are_taken_from_safe_addresses_alone(issuer: Issuer) -> None:
@@ -250,7 +250,7 @@ def test_keys_are_taken_from_safe_addresses_alone(issuer: Issuer) -> None:
     addresses = ["http://192.0.2.7/keys", *(f"{issuer.url}/{name}" for name in ("away", "list"))]
     for address in (*addresses, f"{issuer.url}/torn", f"{issuer.url}/none", "ftp://127.0.0.1/keys"):
         with pytest.raises(ServiceError, match="cannot read the keys"):
-            told(IdentityProvider(settings(address)), token())
+            tell_all(IdentityProvider(settings(address)), token())
     assert "/keys" not in issuer.asked
 
 

@@ -94,7 +94,7 @@ class Played:
         return own.to_csv(index=False)
 
 
-def exported(address: str, session: str) -> Played:
+def export_all(address: str, session: str) -> Played:
     """What leaves a session by every door."""
     with connect(address) as client:
         files = {
@@ -135,7 +135,7 @@ async def made(service: Service, kind: str, **more: Any) -> Played:
             sessions_pb2.InvalidateEpisodeRequest(name=f"{session}/episodes/3", reason="a cat")
         )
     await service.play(session, agent=agent)
-    return await asyncio.to_thread(exported, service.running.address, session)
+    return await asyncio.to_thread(export_all, service.running.address, session)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -303,7 +303,7 @@ async def test_python_fits_the_same_evidence(played: Played) -> None:
         assert evidence_digest(features, outcomes) == evidence_digest(data.features, data.outcomes)
 
 
-def renamed(column: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def rename_column(column: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Names of one kind become others."""
 
     def change(frame: pd.DataFrame) -> pd.DataFrame:
@@ -329,8 +329,8 @@ def in_unit(unit: str, per_metre: float) -> Callable[[pd.DataFrame], pd.DataFram
 CHANGES: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "rows": lambda frame: frame.sample(frac=1.0, random_state=1, ignore_index=True),
     "columns": lambda frame: frame[[*frame.columns[::-1]]],
-    "instances": renamed("instance"),
-    "sessions": renamed("session"),
+    "instances": rename_column("instance"),
+    "sessions": rename_column("session"),
     "centimetres": in_unit("cm", 100.0),
     "kilometres": in_unit("km", 0.001),
     "pasted twice and shuffled": lambda frame: pd.concat([frame, frame]).sample(
@@ -368,7 +368,7 @@ def nodes_of(found: FitResult) -> Mapping[str, Any]:
     return {"nodes": {one.name: {"mean": one.mean, "sd": one.sd} for one in found.nodes}}
 
 
-def fitted(layout: Layout, *source: str | Path) -> Mapping[str, Any]:
+def fit_entry(layout: Layout, *source: str | Path) -> Mapping[str, Any]:
     """The only entry of `layout fit --json`."""
     words = [layout.name, "--variant", layout.variant, *map(str, source), "--json"]
     done = subprocess.run(
@@ -389,7 +389,7 @@ async def test_the_command_line_fits_the_posterior_of_the_session(
     twice = pd.concat([one.outcomes, one.outcomes]).sample(frac=1.0, random_state=3)
     table = tmp_path / "twice.csv"
     table.write_bytes(outcomes_bytes(check_outcomes(twice), "csv"))
-    entry = await asyncio.to_thread(fitted, one.layout, "--table", table)
+    entry = await asyncio.to_thread(fit_entry, one.layout, "--table", table)
     assert entry["diagnostics"]["evidence"] == one.evidence
     assert entry["instances"] == EPISODES
     assert any(note.startswith(f"{EPISODES} rows left out") for note in entry["notes"])

@@ -28,7 +28,7 @@ def operations(folder: Path) -> Operations:
     return Operations(folder, lambda: NOW)
 
 
-async def ended(of: Operations, operation: Operation) -> list[Operation]:
+async def ending_of(of: Operations, operation: Operation) -> list[Operation]:
     """All that a watcher is told."""
     return [told async for told in of.watch(operation.id)]
 
@@ -58,12 +58,12 @@ async def test_progress_and_result_are_told(tmp_path: Path) -> None:
         "batteries/b",
         NOW,
     )
-    told = await ended(ours, begun)
+    told = await ending_of(ours, begun)
     assert [one.done for one in told] == sorted(one.done for one in told)
     last = told[-1]
     assert (last.state, last.resource) == (OperationState.DONE, "batteries/b")
     assert (last.done, last.total, last.message, last.ended) == (3, 3, "doing", NOW)
-    assert await ended(ours, begun) == [last]
+    assert await ending_of(ours, begun) == [last]
 
 
 async def test_a_request_id_begins_one_operation(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ async def test_a_request_id_begins_one_operation(tmp_path: Path) -> None:
     assert (
         ours.begin(OperationKind.BUILD_BATTERY, "batteries/b", three, "id", "this").id == first.id
     )
-    await ended(ours, first)
+    await ending_of(ours, first)
     for kind, asked in (
         (OperationKind.BUILD_BATTERY, "that"),
         (OperationKind.IMPORT_BATTERY, "this"),
@@ -96,7 +96,7 @@ async def test_what_is_cancelled_ends(tmp_path: Path) -> None:
     ours = operations(tmp_path)
     begun = ours.begin(OperationKind.IMPORT_BATTERY, "batteries/b", until_cancelled)
     ours.cancel(begun.id)
-    last = (await ended(ours, begun))[-1]
+    last = (await ending_of(ours, begun))[-1]
     assert (last.state, last.error_code) == (OperationState.CANCELLED, "OPERATION_CANCELLED")
     assert ours.cancel(begun.id) == last
 
@@ -106,7 +106,9 @@ async def test_a_failure_says_why(tmp_path: Path) -> None:
         raise ServiceError(Code.INVALID_ARENA, "a.yaml: no agent")
 
     ours = operations(tmp_path)
-    last = (await ended(ours, ours.begin(OperationKind.IMPORT_BATTERY, "batteries/b", fail)))[-1]
+    last = (await ending_of(ours, ours.begin(OperationKind.IMPORT_BATTERY, "batteries/b", fail)))[
+        -1
+    ]
     assert (last.state, last.error_code) == (OperationState.FAILED, "INVALID_ARENA")
     assert last.error == "a.yaml: no agent"
 

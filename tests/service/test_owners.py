@@ -49,7 +49,7 @@ class People(dict[str, AsyncClient]):
 @pytest.fixture
 def people(guarded: Guarded) -> Callable[[Path], Any]:
     @asynccontextmanager
-    async def started(data: Path) -> AsyncIterator[People]:
+    async def start_one(data: Path) -> AsyncIterator[People]:
         tokens = Tokens(data, lambda: NOW)
         async with guarded(data) as connected, AsyncExitStack() as stack:
             service: Service = connected("")
@@ -60,7 +60,7 @@ def people(guarded: Guarded) -> Callable[[Path], Any]:
                 clients[name] = await stack.enter_async_context(pending)
             yield People(clients, data, service.running.address)
 
-    return started
+    return start_one
 
 
 async def code(call: Any) -> str:
@@ -72,7 +72,7 @@ async def code(call: Any) -> str:
     return ""
 
 
-async def seen_by(people: People, **whose: Any) -> dict[str, list[str]]:
+async def agents_seen_by(people: People, **whose: Any) -> dict[str, list[str]]:
     """Agents of the sessions that each person is shown."""
     return {
         name: sorted(s.spec.agent for s in await client.list_sessions(OwnerFilter(**whose)))
@@ -92,8 +92,8 @@ async def test_what_one_makes_nobody_else_sees_but_those_who_run_the_server(
         assert session.owner == "ann"
         nobody = {"bob": [], "vera": []}
         both = {"otto": ["a", "e"], "ada": ["a", "e"]}
-        assert await seen_by(who) == {"ann": ["a"], "eve": ["e"], **nobody, **both}
-        mine = await seen_by(who, mine=True)
+        assert await agents_seen_by(who) == {"ann": ["a"], "eve": ["e"], **nobody, **both}
+        mine = await agents_seen_by(who, mine=True)
         assert mine == {"ann": ["a"], "eve": ["e"], **nobody, "otto": [], "ada": []}
 
         # Nothing of it is told: not that it is there, and not by its battery or request id.
@@ -156,7 +156,7 @@ async def test_a_campaign_takes_its_sessions_along(
         assert await code(who["eve"].create_campaign(agents=["a", "b"], **options)) == "NAME_TAKEN"
         assert await who["eve"].list_campaigns() == []
         await who["ada"].hand_over(campaign.name, "bob")
-        assert len((await seen_by(who))["bob"]) == 2
+        assert len((await agents_seen_by(who))["bob"]) == 2
         assert {s.owner for s in await who["bob"].list_sessions(OwnerFilter(mine=True))} == {"bob"}
 
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 Start = Callable[[Path], Any]
 
 
-def told(episodes: list[Any]) -> list[Any]:
+def tell_all(episodes: list[Any]) -> list[Any]:
     """Decisions and outcomes, without what the clock has a say in."""
     return [
         (e.episode, e.instance, e.decision.SerializeToString(), e.outcome, e.episode_return)
@@ -125,7 +125,7 @@ async def test_restarts_and_voids_change_no_decision(start: Start, tmp_path: Pat
     async with start(data) as service:
         stopped = await service.list_episodes(session)
         found = await service.get(session)
-    assert told(stopped) == told(whole)
+    assert tell_all(stopped) == tell_all(whole)
     assert (found.episodes, found.practised) == (3, 2)
     assert [e.attempt for e in stopped if e.episode == 1][:2] == [0, 1]
 

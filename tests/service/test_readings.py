@@ -33,11 +33,11 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     read = drafts._read
 
-    def counted(draft: Draft) -> Reading:
+    def count_up(draft: Draft) -> Reading:
         names.append(draft.name)
         return read(draft)
 
-    monkeypatch.setattr(drafts, "_read", counted)
+    monkeypatch.setattr(drafts, "_read", count_up)
     return names
 
 

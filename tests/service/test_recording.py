@@ -227,7 +227,7 @@ def test_a_cut_compact_recording_gives_true_steps_or_none(
     assert recording.steps == full.steps[: len(recording.steps)]
 
 
-def flipped(data: bytes, bit: int) -> bytes:
+def flip_bit(data: bytes, bit: int) -> bytes:
     changed = bytearray(data)
     changed[bit // 8] ^= 1 << bit % 8
     return bytes(changed)
@@ -257,7 +257,7 @@ def test_no_flipped_bit_of_a_finished_recording_passes(
     assert full.checked
     bits = range(8 * len(data)) if sample == "anywhere" else outside_of_chunks(data)
     for bit in random.Random(14).sample(bits, 250):
-        scratch.write_bytes(flipped(data, bit))
+        scratch.write_bytes(flip_bit(data, bit))
         try:
             found = read_episode(scratch)
         except RecordingError:
@@ -277,7 +277,7 @@ def test_a_damaged_recording_gives_the_chunks_before_the_damage(tmp_path: Path) 
     data, full = path.read_bytes(), read_episode(path)
     where = chunks(data)
     assert len(where) > 2
-    path.write_bytes(flipped(data, 8 * (where[1].start + where[1].stop) // 2))
+    path.write_bytes(flip_bit(data, 8 * (where[1].start + where[1].stop) // 2))
     found = read_episode(path)
     assert "chunk is damaged" in found.damage
     assert 0 < len(found.steps) < len(full.steps)

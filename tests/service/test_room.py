@@ -99,7 +99,7 @@ async def test_sessions_share_one_simulator_and_say_so(fitter: Helpers, tmp_path
         service = Service(running, tmp_path, channel)
         first, second = [await service.create(3, seed=seed) for seed in (5, 6)]
 
-        async def placed() -> tuple[list[tuple[str, str]], dict[str, str]]:
+        async def place_all() -> tuple[list[tuple[str, str]], dict[str, str]]:
             request = operations_pb2.GetPlacementRequest()
             found = await service.operations.GetPlacement(request)
             backlog = {one.session: one.waits_for for one in found.backlog}
@@ -117,7 +117,7 @@ async def test_sessions_share_one_simulator_and_say_so(fitter: Helpers, tmp_path
             await one.receive("episode_start")
             two = await stack.enter_async_context(service.agent(second, instance="2"))
             await until_waits(second, full)
-            assert await placed() == ([(first, socket.gethostname())], {second: full})
+            assert await place_all() == ([(first, socket.gethostname())], {second: full})
             for player, other, waits in ((one, two, second), (two, one, first)):
                 await until_waits(waits, full)
                 await finish(player)
@@ -125,7 +125,7 @@ async def test_sessions_share_one_simulator_and_say_so(fitter: Helpers, tmp_path
                     await other.receive("welcome")
                 await other.receive("episode_start")
             await until_waits(second, full)
-            assert await placed() == ([(first, socket.gethostname())], {second: full})
+            assert await place_all() == ([(first, socket.gethostname())], {second: full})
             command = ["server", "status", "--server", running.address]
             app = build(["server"])
             told = await asyncio.to_thread(CliRunner().invoke, app, [*command, "--json"])

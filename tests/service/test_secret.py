@@ -36,7 +36,7 @@ class Played:
     arenas: tuple[str, ...]
 
 
-async def played(service: Service, **spec: Any) -> Played:
+async def play_out(service: Service, **spec: Any) -> Played:
     session = await service.create(EPISODES, seed=SEED, **spec)
     seeds: list[int] = []
     async with service.agent(session) as stream:
@@ -49,7 +49,7 @@ async def played(service: Service, **spec: Any) -> Played:
     return Played(session, tuple(seeds), arenas)
 
 
-async def guessed(service: Service, known: Played) -> list[int]:
+async def guess_seeds(service: Service, known: Played) -> list[int]:
     """The seeds that agree with a session's id, or with an agent's first seed.
 
     Whoever tries knows everything but the seed: battery, layout, policy and this code.
@@ -69,12 +69,12 @@ async def test_a_guess_of_the_seed_cannot_be_tested(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with start(tmp_path / "open") as service:  # with no secret the way is known to work
-        known = await played(service)
-        assert await guessed(service, known) == [SEED]
+        known = await play_out(service)
+        assert await guess_seeds(service, known) == [SEED]
     monkeypatch.delenv("ANIMALCAT_SECRET")
     async with start(tmp_path / "one") as service:
-        one = await played(service)
-        assert await guessed(service, one) == []
+        one = await play_out(service)
+        assert await guess_seeds(service, one) == []
         same = await service.create(EPISODES, seed=SEED)  # the same request once more
         assert same == f"{one.session}-2"
         request = results_pb2.GetProfileRequest(name=f"{one.session}/profile")
@@ -99,8 +99,8 @@ async def test_a_guess_of_the_seed_cannot_be_tested(
         assert '"seed"' not in text.partition('"provenance"')[2].partition('"versions"')[0]
     assert len(secret) == 32
     async with start(tmp_path / "two") as service:
-        two = await played(service)
-        again = await played(service, secret=secret)
+        two = await play_out(service)
+        again = await play_out(service, secret=secret)
     assert len({known.session, one.session, two.session}) == 3
     assert not set(one.agent_seeds) & {*known.agent_seeds, *two.agent_seeds}
     assert again == one  # a secret that is given restores the session on another server

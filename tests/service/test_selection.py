@@ -113,10 +113,10 @@ def easy_task(seed: int) -> tuple[Family, list[FamilyInstance]]:
 @pytest.fixture(scope="module")
 def task() -> tuple[Family, list[FamilyInstance], list[Instance]]:
     family, made = easy_task(4)
-    return family, made, [_measured(one) for one in made]
+    return family, made, [_as_instance(one) for one in made]
 
 
-def _measured(made: FamilyInstance) -> Instance:
+def _as_instance(made: FamilyInstance) -> Instance:
     found = measured(Draft(made.name, made.paradigm, made.arena, 0))
     origin = Origin("", "", "", "test", made.task, "", made.control, made.control_of)
     features, missing = {**found.features}, {**found.missing}
@@ -138,7 +138,7 @@ def test_what_the_family_claims_holds_when_it_is_played(task: Task) -> None:
 
 def test_demands_of_draws_are_what_their_parameters_say() -> None:
     made = generate("hiding-separable", 6, np.random.default_rng(8))
-    rows = DemandRows.of(LAYOUT, [_measured(one) for one in made])
+    rows = DemandRows.of(LAYOUT, [_as_instance(one) for one in made])
     parameters = {
         "goalDistance": "distance",
         "goalSize": "size",

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 Start = Callable[[Path], Any]
 
 
-def counted(episodes: list[sessions_pb2.EpisodeSummary]) -> list[Any]:
+def count_up(episodes: list[sessions_pb2.EpisodeSummary]) -> list[Any]:
     """What was decided and what came of it, attempts and times left out."""
     return [
         (e.episode, e.instance, e.decision, e.outcome, e.episode_return)
@@ -61,7 +61,7 @@ async def test_decisions_do_not_tell_how_many_played_nor_who_was_quicker(
         await service.settled(session, "WAITING", asyncio.sleep)
         await asyncio.gather(service.play(session), service.play(session))
         together = await service.list_episodes(session)
-    assert counted(together) == counted(alone)
+    assert count_up(together) == count_up(alone)
     assert [e.decision.pending for e in alone] == [0, 1, 2, 2, 2, 2, 2, 2, 2]
     assert len({e.instance for e in alone}) == 9
 

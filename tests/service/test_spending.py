@@ -50,7 +50,7 @@ class Talker(Walker):
         return Noted(action, Note(words, 100, 7, 0.25, "EUR", kind))
 
 
-def recorded(service: Service, session: str, number: int = 0) -> list[tuple[int, str]]:
+def recorded_bytes(service: Service, session: str, number: int = 0) -> list[tuple[int, str]]:
     """The steps of a recording that have notes, with their texts."""
     folder = service.data / "recordings" / names.parse_session(session)
     steps = read_episode(folder / f"{number}-0.mcap").steps
@@ -69,7 +69,7 @@ async def test_notes_are_recorded_and_added_up_alike_relayed_and_directly(
                 episodes = await client.episodes(session)
             for episode in episodes:
                 said = [(k + 1, f"decision {k + 1}") for k in range(0, episode.steps, 3)]
-                assert recorded(service, session, episode.number) == said
+                assert recorded_bytes(service, session, episode.number) == said
                 spent = episode.spent
                 assert spent.thinking_seconds > 0.0
                 assert (spent.tokens_in, spent.tokens_out) == (100 * len(said), 7 * len(said))
@@ -97,7 +97,7 @@ async def test_notes_outlast_a_connection_that_breaks(start: Any, tmp_path: Path
                 (episode,) = await client.episodes(session)
             assert cutter.cuts
         said = len(range(0, episode.steps, 3))
-        assert len(recorded(service, session)) == said
+        assert len(recorded_bytes(service, session)) == said
         assert episode.spent.tokens_in == 100 * said
 
 

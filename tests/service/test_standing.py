@@ -432,14 +432,14 @@ def test_an_agent_that_stays_outlives_the_server(tmp_path: Path) -> None:
             **options,
         )
 
-    def served() -> subprocess.Popen[str]:
+    def serve_it() -> subprocess.Popen[str]:
         server = run("serve", "--port", str(port), "--json")
         assert server.stdout is not None
         assert json.loads(server.stdout.readline())["address"] == address
         return server
 
     agent = run("agent", "run", "--connect", address, "--agent", "builtin:random", "--stay")
-    server = served()
+    server = serve_it()
     try:
         with animalcat.connect(address) as client:
             session = client.create_session(
@@ -450,7 +450,7 @@ def test_an_agent_that_stays_outlives_the_server(tmp_path: Path) -> None:
                     break
         server.kill()
         server.wait()
-        server = served()
+        server = serve_it()
         with animalcat.connect(address) as client:
             while not (found := client.get_session(session)).over:
                 threading.Event().wait(0.2)

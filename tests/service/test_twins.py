@@ -34,7 +34,7 @@ def detours(paradigm: str, control: str = "") -> Stratum:
     return Stratum(family, family.paradigm(paradigm), taken)
 
 
-def drawn(family: str, paradigm: str, n: int) -> list[FamilyInstance]:
+def draw_some(family: str, paradigm: str, n: int) -> list[FamilyInstance]:
     return generate(family, n, np.random.default_rng(8), paradigm=paradigm)
 
 
@@ -42,7 +42,7 @@ def features(arena: Arena) -> dict[str, float]:
     return measure_geometry(arena).values
 
 
-def asked(arena: Arena, names: tuple[str, ...] = NAMES) -> dict[str, Target]:
+def ask_next(arena: Arena, names: tuple[str, ...] = NAMES) -> dict[str, Target]:
     has = features(arena)
     return {
         name: Target(has[name], 0.0 if name in CODES else WITHIN * max(1.0, has[name]))
@@ -55,8 +55,8 @@ def test_sides_are_those_that_a_mirror_changes() -> None:
 
 
 def test_a_twin_has_the_same_demands_and_other_details() -> None:
-    one = drawn("detour", "wall", 1)[0]
-    aims, texts = asked(one.arena), {to_yaml(one.arena)}
+    one = draw_some("detour", "wall", 1)[0]
+    aims, texts = ask_next(one.arena), {to_yaml(one.arena)}
     for seed in (1, 2):
         made = twin(detours("wall"), aims, np.random.default_rng(seed), measure_geometry, one.part)
         assert made is not None
@@ -67,7 +67,7 @@ def test_a_twin_has_the_same_demands_and_other_details() -> None:
 
 def test_a_control_has_twins_that_are_controls() -> None:
     pair = generate("detour", 2, np.random.default_rng(3), paradigm="wall", controls=["open"])
-    aims = asked(next(one for one in pair if one.control == "open").arena)
+    aims = ask_next(next(one for one in pair if one.control == "open").arena)
     made = twin(detours("wall", "open"), aims, np.random.default_rng(0), measure_geometry)
     assert made is not None
     assert worst(aims, features(made.arena)) <= 1.0
@@ -79,14 +79,14 @@ def test_demands_that_are_parameters_are_met_at_the_first_look(paradigm: str) ->
     family = load_family("navigation")
     stratum = Stratum(family, family.paradigm(paradigm))
     names = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
-    for one in drawn("navigation", paradigm, 3):
+    for one in draw_some("navigation", paradigm, 3):
         looks: list[Arena] = []
 
         def look(arena: Arena, looks: list[Arena] = looks) -> MeasuredFeatures:
             looks.append(arena)
             return measure_geometry(arena)
 
-        made = twin(stratum, asked(one.arena, names), np.random.default_rng(6), look, one.part)
+        made = twin(stratum, ask_next(one.arena, names), np.random.default_rng(6), look, one.part)
         assert made is not None
         assert len(looks) == 1
         has, had = features(made.arena), features(one.arena)
@@ -97,7 +97,7 @@ def test_demands_that_are_parameters_are_met_at_the_first_look(paradigm: str) ->
 
 @pytest.mark.parametrize("mirror", [False, True])
 def test_a_variation_keeps_what_no_place_or_colour_decides(mirror: bool) -> None:
-    one = drawn("detour", "bay", 1)[0]
+    one = draw_some("detour", "bay", 1)[0]
     had = features(one.arena)
     # What goes by the axes of the arena, or over the grid, changes a little with the direction.
     loose = {"goalDistance", "wayManhattan", "wayLength", "wayBearing", "timeNeeded", "detour"}

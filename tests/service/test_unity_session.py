@@ -39,7 +39,7 @@ def serve(tmp_path: Path, fitter: Fitter, monkeypatch: pytest.MonkeyPatch) -> Se
     monkeypatch.setenv("ANIMALCAT_UNITY_START_SECONDS", str(START_SECONDS))
 
     @asynccontextmanager
-    async def started(*builds: Path, name: str = "data") -> AsyncIterator[Service]:
+    async def start_one(*builds: Path, name: str = "data") -> AsyncIterator[Service]:
         settings = Settings(home=tmp_path / name, port=0, allowed_builds=builds)
         async with (
             create_server(settings, lambda: datetime(2026, 11, 21, tzinfo=UTC), fitter) as running,
@@ -47,7 +47,7 @@ def serve(tmp_path: Path, fitter: Fitter, monkeypatch: pytest.MonkeyPatch) -> Se
         ):
             yield Service(running, settings.home, channel)
 
-    return started
+    return start_one
 
 
 @pytest.mark.slow

@@ -172,7 +172,7 @@ def test_one_bad_attempt_breaks_no_list(tmp_path: Path) -> None:
     store.close()
 
 
-async def refused(call: Any) -> str:
+async def refusal_of(call: Any) -> str:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call
     assert dict(caught.value.trailing_metadata() or ())["animalcat-code"] == "UNREADABLE"
@@ -204,14 +204,14 @@ async def test_a_server_serves_what_can_be_read(
         assert [e.instance for e in await service.list_episodes("sessions/-")] == ["01-01-01"]
 
         cancel = sessions_pb2.CancelSessionRequest(name="sessions/bad")
-        why = await refused(service.sessions.CancelSession(cancel))
+        why = await refusal_of(service.sessions.CancelSession(cancel))
         assert "policy.name" in why
         assert "delete the session" in why
         async with service.agent("sessions/bad", agent=SPEC.agent) as stream:
             told = await stream.refused("UNREADABLE")
         assert "policy" not in told.message  # agents learn nothing of how they are measured
         profile = results_pb2.GetProfileRequest(name="sessions/bad/profile")
-        await refused(service.profiles.GetProfile(profile))
+        await refusal_of(service.profiles.GetProfile(profile))
         campaigns = await service.campaigns.ListCampaigns(campaigns_pb2.ListCampaignsRequest())
         why = campaigns.campaigns[0].unreadable
         assert why.startswith("unreadable: spec: version: it is missing")

@@ -96,7 +96,7 @@ def test_values_weigh_what_they_hold() -> None:
     assert bytes_of(many) == pytest.approx(10_000 * (8 + 56 + 24 + 58), rel=0.1)
 
 
-async def played(service: Service, session: str) -> list[Any]:
+async def play_out(service: Service, session: str) -> list[Any]:
     return [
         (e.episode, e.instance, e.decision, e.outcome, e.episode_return, e.steps)
         for e in await service.list_episodes(session)
@@ -111,7 +111,7 @@ async def test_a_session_that_left_memory_goes_on_as_if_it_had_stayed(
     async with start(tmp_path / "stays", secret="s") as service:
         session = await service.create(7)
         await service.play(session)
-        expected = await played(service, session)
+        expected = await play_out(service, session)
     async with start(tmp_path / "leaves", secret="s", unused_seconds=0.0) as service:
         engines = service.running.engines
         session, other = await service.create(7), await service.create(7, seed=6)
@@ -142,4 +142,4 @@ async def test_a_session_that_left_memory_goes_on_as_if_it_had_stayed(
         assert own not in engines.in_memory
         assert (await service.get(session)).episodes == 3
         await service.play(session)
-        assert await played(service, session) == expected
+        assert await play_out(service, session) == expected

@@ -358,7 +358,7 @@ eval(sys.argv[2])
 """
 
 
-def killed(at: int, call: str) -> bool:
+def was_killed(at: int, call: str) -> bool:
     """Whether a call was killed when it told how far it is for a certain time."""
     done = subprocess.run([sys.executable, "-c", KILL, str(at), call], check=False)
     assert done.returncode in (0, 9)
@@ -369,13 +369,13 @@ def killed(at: int, call: str) -> bool:
 def test_what_is_killed_is_done_again(original: Path, tmp_path: Path) -> None:
     path, at = tmp_path / "b.tar", 1
     call = f"data.backup({str(original)!r}, {str(path)!r}, tell=tell)"
-    while killed(at, call):
+    while was_killed(at, call):
         with pytest.raises(DataError, match="there is no file"):
             stores.restore(path, tmp_path / "r")
         at = 2 * at + 1
     assert at > 7
     at, call = 1, f"data.restore({str(path)!r}, {str(tmp_path / 'r')!r}, tell=tell)"
-    while killed(at, call):
+    while was_killed(at, call):
         at = 2 * at + 1
     assert at > 7
     assert rows(tmp_path / "r") == rows(original)

@@ -67,7 +67,7 @@ class Log(list[Stop]):
 
     def _noting(self, stop: Stop, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def noted(*args: Any, **options: Any) -> Any:
+        def note_call(*args: Any, **options: Any) -> Any:
             self.append(stop)
             return function(*args, **options)
 
@@ -78,7 +78,7 @@ class Log(list[Stop]):
             return found
 
         # What the walk begins with is a wait: it is passed when the answer has come.
-        return answered if stop == OUTCOME[0] else noted
+        return answered if stop == OUTCOME[0] else note_call
 
 
 async def test_the_functions_of_the_map_exist() -> None:

@@ -62,13 +62,13 @@ async def pages(
 ) -> AsyncIterator[tuple[Service, Browser]]:
     """A server with pages, and a browser that was let in."""
     data = tmp_path_factory.mktemp("pages")
-    async with served(start, data) as (service, browser):
+    async with serve_it(start, data) as (service, browser):
         assert (await browser.enter()).status_code == 303
         yield service, browser
 
 
 @asynccontextmanager
-async def served(
+async def serve_it(
     start: Start, data: Path, **settings: Any
 ) -> AsyncGenerator[tuple[Service, Browser]]:
     async with (
@@ -79,7 +79,7 @@ async def served(
 
 
 async def test_a_ticket_lets_one_browser_in_once(start: Start, tmp_path: Path) -> None:
-    async with served(start, tmp_path) as (service, browser):
+    async with serve_it(start, tmp_path) as (service, browser):
         refused = await browser.get("/")
         assert (refused.status_code, refused.headers["location"]) == (303, "/enter?then=%2F")
         entered = await browser.enter()
@@ -96,7 +96,7 @@ async def test_a_ticket_lets_one_browser_in_once(start: Start, tmp_path: Path) -
         await browser.submit("/leave")
         assert (await browser.get("/")).status_code == 303
     # Also after a restart the ticket is used up, while who was in stays in.
-    async with served(start, tmp_path) as (_, browser):
+    async with serve_it(start, tmp_path) as (_, browser):
         assert (await browser.enter(link.partition("#")[2])).status_code == 403
         assert cookies is not browser.cookies
         assert (await browser.enter()).status_code == 303

@@ -44,7 +44,7 @@ def ran(*words: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def served(home: Path) -> Generator[dict[str, Any]]:
+def serve_it(home: Path) -> Generator[dict[str, Any]]:
     """A server with pages, which has sessions that are over, a campaign, and one that goes on."""
     arenas = home / "arenas"
     arenas.mkdir(parents=True)
@@ -145,7 +145,7 @@ def pages(page: Page, link: str) -> Iterator[str]:
 
 def test_an_operators_pages_keep_nobody_out(tmp_path: Path) -> None:
     found = list[str]()
-    with served(tmp_path) as told, browser() as opened:
+    with serve_it(tmp_path) as told, browser() as opened:
         page = opened()
         for name in pages(page, told["web"]):
             found += findings(page, name)

@@ -71,7 +71,7 @@ def link(home: Path, path: str) -> str:
     return str(json.loads(done.stdout)["link"])
 
 
-def made(client: Client, folder: Path) -> Session:
+def make_one(client: Client, folder: Path) -> Session:
     """A session on a small battery."""
     battery = client.import_battery(folder, "small")
     return client.create_session(
@@ -81,7 +81,7 @@ def made(client: Client, folder: Path) -> Session:
 
 def test_a_session_is_watched_to_its_end(facts: dict[str, Any]) -> None:
     with connect(facts["address"]) as client, browser() as opened:
-        session = made(client, facts["folder"])
+        session = make_one(client, facts["folder"])
         page = opened()
         page.open(facts["web"])
         page.wait("location.pathname === '/'")

@@ -71,13 +71,13 @@ class Game:
 
     def _first(self) -> Message:
         """The very first reset of the process: nothing is simulated yet."""
-        return Message(decision=self._told(self._load()))
+        return Message(decision=self._tell_step(self._load()))
 
     def _reset(self) -> Message:
         """A later RESET: one physics step with no action is done already."""
         self._load()
         self._until_decision = self._period
-        return Message(decision=self._told(self._environment.step(NOOP)))
+        return Message(decision=self._tell_step(self._environment.step(NOOP)))
 
     def _step(self, action: int) -> Message:
         """Until the next decision, or until the episode ends; then the next one has begun."""
@@ -88,10 +88,10 @@ class Game:
             if due:
                 self._until_decision = self._period
             if step.phase is Phase.LAST:
-                terminal, first = self._told(step), self._load(landed=self._environment.landed)
-                return Message(self._told(first) if due else None, terminal)
+                terminal, first = self._tell_step(step), self._load(landed=self._environment.landed)
+                return Message(self._tell_step(first) if due else None, terminal)
             if due:
-                return Message(decision=self._told(step))
+                return Message(decision=self._tell_step(step))
             self._reward += step.reward
 
     def _load(self, *, landed: bool = False) -> Step:
@@ -99,6 +99,6 @@ class Game:
         self._reward = 0.0
         return self._environment.load(next(self._arenas), seed=0, landed=landed)
 
-    def _told(self, step: Step) -> Told:
+    def _tell_step(self, step: Step) -> Told:
         reward, self._reward = self._reward + step.reward, 0.0
         return Told(step.observation, reward)

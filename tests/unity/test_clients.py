@@ -64,7 +64,7 @@ def test_the_real_builds_own_trace_comes_out_at_the_client(
     np.testing.assert_allclose(seen, traced, atol=1e-3)
 
 
-def played(client: Client, agent: str, executable: str, arena: Path) -> list[dict[str, float]]:
+def play_out(client: Client, agent: str, executable: str, arena: Path) -> list[dict[str, float]]:
     """Return and number of steps of three episodes of one of animalai's own agents."""
     out = client.run("agents.py", agent, executable, str(free_port()), arena, "3")
     episodes = json.loads(out.splitlines()[-1])
@@ -77,5 +77,5 @@ def test_animalais_braitenberg_agent_goes_to_the_goal_it_sees(
     client: Client, executable: str, tmp_path: Path
 ) -> None:
     arena = write(tmp_path, "goal.yml", near_goal(10))
-    for episode in played(client, "braitenberg", executable, arena):
+    for episode in play_out(client, "braitenberg", executable, arena):
         assert episode["return"] > 0.8

@@ -127,7 +127,7 @@ def make(
     try:
         chosen = _family(family)
         if demand:
-            results = _found(chosen, demand, number, seed, part, paradigm, given)
+            results = _search_each(chosen, demand, number, seed, part, paradigm, given)
             instances = [result.instance for result in results]
         else:
             results = []
@@ -232,7 +232,7 @@ def _settings(texts: Sequence[str]) -> dict[str, Value]:
     return settings
 
 
-def _found(
+def _search_each(
     family: Family,
     demand: Sequence[str],
     number: int,
@@ -264,11 +264,11 @@ def _found(
                 tick=lambda done, total: tell("arenas measured", done, total),
             )
             name = f"{result.instance.name}-{index + 1:0{len(str(number))}d}"
-            results.append(result._replace(instance=_named(result.instance, name)))
+            results.append(result._replace(instance=_rename(result.instance, name)))
     return results
 
 
-def _named(instance: FamilyInstance, name: str) -> FamilyInstance:
+def _rename(instance: FamilyInstance, name: str) -> FamilyInstance:
     return replace(instance, name=name, task=name)
 
 
@@ -338,14 +338,14 @@ def _demands(result: SearchResult) -> dict[str, dict[str, float | None]]:
 def _tell(result: SearchResult) -> None:
     """Say on standard error how far an instance is from what was asked for."""
     parts = [
-        f"{name} {_shown(result.made[name])} (asked {asked:g})"
+        f"{name} {_format_value(result.made[name])} (asked {asked:g})"
         for name, asked in result.asked.items()
     ]
     what = "has" if result.exact else f"is the nearest that was found, {result.distance:.2g} off:"
     say(f"{result.instance.name} {what} {', '.join(parts)}", err=True)
 
 
-def _shown(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "does not apply" if value is None else f"{value:.4g}"
 
 

@@ -86,7 +86,7 @@ def play_again(
             if check:
                 verification = verify(source.recording, backend=backend)
                 bad |= verification.difference is not None
-                row["verification"] = _found(verification)
+                row["verification"] = _findings(verification)
             if pictures is not None:
                 row["frames"] = _render(source, pictures, side, backend)
             if video is not None:
@@ -176,7 +176,7 @@ def _summary(source: Source) -> dict[str, Any]:
     }
 
 
-def _found(verification: Verification) -> dict[str, Any]:
+def _findings(verification: Verification) -> dict[str, Any]:
     return {
         "equal": verification.difference is None,
         "steps": verification.steps,

@@ -51,14 +51,18 @@ def _from_folder(folder: Path, session: str, episode: str) -> list[Path]:
             f"{folder}: no recordings of session {session!r} there; "
             "name the data directory with --data, or a server with --server"
         )
-    return [files[key] for key in _wanted(sorted(files), session, episode)]
+    return [files[key] for key in _attempts_named(sorted(files), session, episode)]
 
 
 def _from_server(client: Client, session: str, episode: str) -> list[tuple[int, int]]:
-    return _wanted([(e.number, e.attempt) for e in client.episodes(session)], session, episode)
+    return _attempts_named(
+        [(e.number, e.attempt) for e in client.episodes(session)], session, episode
+    )
 
 
-def _wanted(there: list[tuple[int, int]], session: str, episode: str) -> list[tuple[int, int]]:
+def _attempts_named(
+    there: list[tuple[int, int]], session: str, episode: str
+) -> list[tuple[int, int]]:
     """Numbers and attempts that an argument names; the last attempt where it names none."""
     if not episode:
         return there

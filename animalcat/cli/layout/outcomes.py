@@ -91,7 +91,7 @@ def read_meant(
             layouts.append(layout if variant else choice.layout)
             if choice.covered:
                 notes += [said(layouts[-1], choice), hint(layouts[-1], choice, look)]
-        return _covered(table, [*filter(None, notes)], exported, layouts), layouts
+        return _cover(table, [*filter(None, notes)], exported, layouts), layouts
 
     return or_fail(path, read)
 
@@ -110,7 +110,7 @@ def covered_outcomes(
     Raises:
         TableError: The table cannot be used, or may mean something else.
     """
-    return _covered(*_table(source, agents), layouts)
+    return _cover(*_table(source, agents), layouts)
 
 
 def _table(source: Path | str, agents: Sequence[str]) -> tuple[OutcomeTable, list[str], bool]:
@@ -147,7 +147,7 @@ def _columns(source: Path | str, agents: Sequence[str]) -> list[str]:
     return [*found]
 
 
-def _covered(
+def _cover(
     table: OutcomeTable, notes: Sequence[str], exported: bool, layouts: Sequence[Layout]
 ) -> CoveredOutcomes:
     for layout in layouts if exported else ():

@@ -62,7 +62,7 @@ def _list(everybodys: bool, owner: str) -> None:
     """List the shipped layouts with their variants, those of plugins, and those of sessions."""
     if common().as_json:
         layouts = [load_layout(name, variant) for name in LAYOUTS for variant in variants(name)]
-        rows = [_listed(layout, layout.identity, "shipped") for layout in layouts]
+        rows = [_layout_row(layout, layout.identity, "shipped") for layout in layouts]
     else:  # no layout is made for what its text says
         rows: list[dict[str, Any]] = [
             {"name": name, "variant": variant, "from": "shipped", "about": about}
@@ -70,9 +70,9 @@ def _list(everybodys: bool, owner: str) -> None:
             for variant, about in abouts(name).items()
         ]
     rows += [_of_plugin(one) for one in plugins.every("layout") if one.name not in LAYOUTS]
-    for kept in _kept(everybodys, owner):
+    for kept in _stored_layouts(everybodys, owner):
         layout = parse_layout(kept.text, kept.variant)
-        brought = _listed(layout, kept.digest, "a session brought it")
+        brought = _layout_row(layout, kept.digest, "a session brought it")
         rows.append({**brought, "owner": kept.owner})
     columns = ["name", "variant", owner_column(2), Column("from", 2), Column("about", 1)]
     print_rows(rows, columns)
@@ -140,7 +140,7 @@ def show(
         _print(layout, known)
 
 
-def _listed(layout: Layout, identity: str, origin: str) -> dict[str, Any]:
+def _layout_row(layout: Layout, identity: str, origin: str) -> dict[str, Any]:
     return {
         "name": layout.name,
         "variant": layout.variant,
@@ -171,7 +171,7 @@ def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:
     }
 
 
-def _kept(everybodys: bool, owner: str) -> list[values.Layout]:
+def _stored_layouts(everybodys: bool, owner: str) -> list[values.Layout]:
     """Layouts that sessions brought along; none where there is neither server nor data."""
     from animalcat.service.host.settings import Settings  # brings the server's part along
 

@@ -45,7 +45,7 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
     reason = decision.reason
     if episode.practice:
         first = f"episode {episode.number}: {decision.instance}, for practice: it does not count"
-        return "\n".join([first, *_because(decision), *_ended(episode)])
+        return "\n".join([first, *_because(decision), *_ending_words(episode)])
     lines = [
         f"episode {episode.number}: {decision.instance}, {reason}, with probability "
         # Of the layout's first outcome: the probability of success, or the mean share.
@@ -53,7 +53,7 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
         *_because(decision),
         f"  score {decision.score:.3g}" + "".join(f", {margin}" for margin in margins),
     ]
-    lines += _ended(episode)
+    lines += _ending_words(episode)
     if decision.pending:
         lines.append(f"  outcomes of {decision.pending} earlier episodes were still to come")
     if decision.alternatives:
@@ -62,7 +62,7 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _ended(episode: Episode) -> list[str]:
+def _ending_words(episode: Episode) -> list[str]:
     """How it ended early, what a person said of that, and whether its arena was seen before."""
     lines = [f"  {episode.outcome}: {episode.cause}"] if episode.cause else []
     if episode.ruling == "awaited":

@@ -51,21 +51,21 @@ AgentEnv = Annotated[
 ]
 
 
-def _said(check: Callable[_P, None]) -> Callable[_P, None]:
+def _ending_command(check: Callable[_P, None]) -> Callable[_P, None]:
     """The same check, which ends the command with a sentence."""
 
     @wraps(check)
-    def checked(*args: _P.args, **kwargs: _P.kwargs) -> None:
+    def run_check(*args: _P.args, **kwargs: _P.kwargs) -> None:
         try:
             check(*args, **kwargs)
         except ApartError as error:
             fail(str(error))
 
-    return checked
+    return run_check
 
 
-check_reference = _said(apart.check_reference)
-check_apart = _said(apart.check_apart)
+check_reference = _ending_command(apart.check_reference)
+check_apart = _ending_command(apart.check_apart)
 
 
 def failed_words(session: Session, episodes: Iterable[Episode]) -> str:

@@ -224,7 +224,9 @@ def on_battery(
         Instances((), np.empty((len(every), 0)), names=tuple(every)),
         tuple(kept),
         # What the battery does not have was played, whatever came of it.
-        np.array([[_played(played[a], n) for n in every] for a in kept]).reshape(-1, len(every)),
+        np.array([[_count_played(played[a], n) for n in every] for a in kept]).reshape(
+            -1, len(every)
+        ),
     )
     features = np.array([covered.features[name] for name in names], np.float64)
     table = OutcomeTable(
@@ -288,7 +290,7 @@ def check_demands(
     return same
 
 
-def _played(own: Mapping[str, float], name: str) -> float:
+def _count_played(own: Mapping[str, float], name: str) -> float:
     if name not in own:
         return math.nan
     return 0.0 if math.isnan(own[name]) else own[name]

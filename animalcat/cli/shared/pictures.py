@@ -46,7 +46,7 @@ def draw_profiles(
             f"--kind {kind} takes draws and episodes: a session, or a file of `profile export "
             f"--format netcdf`. Profiles alone give {' and '.join(FROM_PROFILES)}"
         )
-    subjects = _chosen(_subjects(given), agents)
+    subjects = _choose(_subjects(given), agents)
     try:
         with status("drawing"):
             draw = getattr(plots, kind)
@@ -76,7 +76,7 @@ def _subjects(given: Sequence[str]) -> dict[str, Any]:
     return dict(zip(numbered([name for name, _ in found]), [one for _, one in found], strict=True))
 
 
-def _chosen(subjects: Mapping[str, Any], agents: Sequence[str]) -> Mapping[str, Any]:
+def _choose(subjects: Mapping[str, Any], agents: Sequence[str]) -> Mapping[str, Any]:
     if unknown := [name for name in agents if name not in subjects]:
         known = ", ".join(subjects)
         hint = guess(unknown[0], list(subjects))

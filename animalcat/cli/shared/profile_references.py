@@ -80,22 +80,22 @@ def reference_content(name: str, battery: str) -> bytes:
     """
     agent, _, asked = name.removeprefix(PREFIX).partition("@")
     if agent not in REFERENCES:
-        raise ValueError(f"{name}: there is no such agent; there are {_listed([*REFERENCES])}")
+        raise ValueError(f"{name}: there is no such agent; there are {_join([*REFERENCES])}")
     there = batteries(agent)
     chosen = asked or battery
     if not chosen:
         raise ValueError(
             f"{name}: say on which battery, as in {PREFIX}{agent}@{there[0]}; there are "
-            f"{_listed(there)}"
+            f"{_join(there)}"
         )
     if chosen not in there:
         raise ValueError(
-            f"{name}: {agent} was not measured on {chosen}; it was on {_listed(there)}. Profiles "
+            f"{name}: {agent} was not measured on {chosen}; it was on {_join(there)}. Profiles "
             "of different batteries can be compared where their layouts are the same: name one "
             f"behind {PREFIX}{agent}@"
         )
     return gzip.decompress((FOLDER / named(agent, chosen)).read_bytes())
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return ", ".join(names)

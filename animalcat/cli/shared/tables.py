@@ -112,10 +112,10 @@ def variant_words(profile: Mapping[str, Any]) -> str:
 
 def voids(profile: Mapping[str, Any]) -> str:
     """How many attempts the agent voided, by demand, in a sentence or two; empty if none."""
-    return said_of(profile, "voids_by_demand")
+    return words_of_part(profile, "voids_by_demand")
 
 
-def said_of(profile: Mapping[str, Any], key: str) -> str:
+def words_of_part(profile: Mapping[str, Any], key: str) -> str:
     """The words of a part of a profile's provenance; empty without any."""
     about: Mapping[str, Any] = profile["provenance"].get(key) or {}
     return str(about.get("words", ""))
@@ -182,7 +182,7 @@ def print_profile(
         console().print(variant, highlight=False)
     if gaps := left_out(profile):
         console().print(gaps, highlight=False)
-    said = [said_of(profile, key) for key in ("agent_failures", "withdrawals")]
+    said = [words_of_part(profile, key) for key in ("agent_failures", "withdrawals")]
     for sentence in filter(None, (*said, voids(profile))):
         console().print(sentence, highlight=False)
     if judgement := judgement_words(profile):  # else it is among the warnings

@@ -92,7 +92,7 @@ def setup(
             tell("looking for a build")
             note = ""
             try:
-                player = given or _found(interpreter, download)
+                player = given or _find_build(interpreter, download)
             except UnityError as error:
                 player, note = None, str(error)
         if player is not None:
@@ -149,7 +149,7 @@ def _arena() -> Arena:
     return Arena(time_limit=100, items=(agent, goal))
 
 
-def _found(python: Path, download: bool) -> Path | None:
+def _find_build(python: Path, download: bool) -> Path | None:
     """A build that is there, or one that is downloaded."""
     try:
         return UnitySettings().find_build()

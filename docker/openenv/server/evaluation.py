@@ -93,7 +93,7 @@ class EvaluationEnvironment(SpokenEnvironment):
             self._episodes.close()
             self._episodes = None
 
-    def _heard(self, answer: str, kind: AnswerKind) -> None:
+    def _note_answer(self, answer: str, kind: AnswerKind) -> None:
         assert self._episodes is not None  # an episode is open
         said = answer.encode()[:_NOTE_BYTES].decode(errors="ignore")
         self._episodes.note(Note(said, answer=kind))

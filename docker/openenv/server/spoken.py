@@ -81,7 +81,7 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
         except UnreadableError as error:
             kind = "unparseable"
             talk.mishear(str(error))
-        self._heard(action.answer, kind)
+        self._note_answer(action.answer, kind)
         readable = kind != "unparseable"
         points, seen = 0.0, talk.seen
         while actions := talk.next(seen):
@@ -93,7 +93,9 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
                     text=OVER, points=points, readable=readable, done=True, reward=self._worth()
                 )
             seen = moved.observation
-        return self._told(talk, points=points, readable=readable, reward=self._meanwhile())
+        return self._observation_of(
+            talk, points=points, readable=readable, reward=self._meanwhile()
+        )
 
     def _opened(
         self, tongue: Tongue, info: EpisodeInfo, seen: Observation, first: str = ""
@@ -102,9 +104,11 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
         talk = self._talk = Conversation(tongue, info)
         self._said = ""
         talk.next(seen)
-        return self._told(talk, first=first, prompt=prompt(tongue, info))
+        return self._observation_of(talk, first=first, prompt=prompt(tongue, info))
 
-    def _told(self, talk: Conversation, *, first: str = "", **told: Any) -> AnimalcatObservation:
+    def _observation_of(
+        self, talk: Conversation, *, first: str = "", **told: Any
+    ) -> AnimalcatObservation:
         shown = talk.show()
         return AnimalcatObservation(
             text=f"{first} {shown.text}".strip(),
@@ -113,7 +117,7 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
             **told,
         )
 
-    def _heard(self, answer: str, kind: AnswerKind) -> None:
+    def _note_answer(self, answer: str, kind: AnswerKind) -> None:
         """Take note of an answer."""
 
     def _act(self, actions: bytes) -> Moved:

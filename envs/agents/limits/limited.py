@@ -102,16 +102,16 @@ class LimitedAgent:
         for limit in self._sensor_limits:
             observation = limit.see(observation)
         if self._rest:
-            return self._done(self._rest.popleft(), observation)
+            return self._delay_action(self._rest.popleft(), observation)
         wanted, notes = read_answer(self.agent.act(observation))
         if self._looks:
             self._rest.extend(wanted[1:])
             wanted = wanted[:1]
-        done = [self._done(action, observation) for action in wanted]
+        done = [self._delay_action(action, observation) for action in wanted]
         left = done[0] if len(done) == 1 else Actions(done)
         return Noted(left, *notes) if notes else left
 
-    def _done(self, action: int, observation: Observation) -> int:
+    def _delay_action(self, action: int, observation: Observation) -> int:
         for limit in self._action_limits:
             action = limit.do(action, observation)
         return action

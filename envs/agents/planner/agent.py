@@ -266,14 +266,14 @@ class PlannerAgent:
                     if j != k:
                         row[j] = float(fields[j][from_here].min())
             legs.append(row)
-        plan = self._planned(near, legs, health)
+        plan = self._best_plan(near, legs, health)
         if not plan.order:
             k = int(np.argmin(costs))
             return near[k], fields[k], 0.0
         k = plan.order[0]
         return near[k], fields[k], plan.wait
 
-    def _planned(
+    def _best_plan(
         self, balls: Sequence[Ball], legs: Sequence[Sequence[float]], health: float
     ) -> Plan:
         """The best order; it is kept while the rewards are where they were and of equal worth."""

@@ -300,14 +300,14 @@ def _step(
             speed = math.sqrt(vx * vx + vz * vz)
             near = 1.0 - away / (_CLOSE + _CLOSER * speed)
             uneasy += max(0.0, near) * speed * DT
-    touched = _touched(balls, x, y, z, now)
+    touched = _touch_state(balls, x, y, z, now)
     if touched:
         state = touched
     return MotionState(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
 
 
 @njit(cache=True, inline="always")
-def _touched(balls: Floats, x: float, y: float, z: float, now: float) -> int:
+def _touch_state(balls: Floats, x: float, y: float, z: float, now: float) -> int:
     """State of a body at a place: 1 where it touches what is wanted, 2 what is shunned, else 0."""
     state = 0
     for k in range(len(balls)):

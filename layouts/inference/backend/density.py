@@ -213,7 +213,7 @@ class _Builder:
             for s in self._steps
         ]
         latents = [
-            (*_packed(node.prior), self._at(self._latents[node.name]))
+            (*_pack_prior(node.prior), self._at(self._latents[node.name]))
             for node in self._layout.latents
         ]
         ends = [
@@ -299,7 +299,7 @@ class _Builder:
         return all(name in self._alone for name in names(expression))
 
 
-def _packed(prior: Prior) -> tuple[float, ...]:
+def _pack_prior(prior: Prior) -> tuple[float, ...]:
     """Kind of a prior, four parameters, and the constant of its log density."""
     match prior:
         case Normal(mean, sd):

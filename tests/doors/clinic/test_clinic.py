@@ -43,7 +43,7 @@ def rasch(agents: int, items: int, seed: int) -> tuple[Floats, Floats, Floats]:
     return np.asarray(g.random(p.shape) < p, np.float64), ability, difficulty
 
 
-def framed(outcomes: Floats, names: list[str] | None = None) -> pd.DataFrame:
+def as_frame(outcomes: Floats, names: list[str] | None = None) -> pd.DataFrame:
     index = pd.Index([f"agent {k}" for k in range(len(outcomes))])
     columns = pd.Index(names or [f"i{k}" for k in range(outcomes.shape[1])])
     return pd.DataFrame(outcomes, index=index, columns=columns)
@@ -76,7 +76,7 @@ def planted() -> Clinic:
     levels = np.concatenate([difficulty, [2.0, -2.0, 0.0, 0.9, difficulty[12], 1.5, 0.0]])
     groups = {f"agent {k}": "AB"[one] for k, one in enumerate(group)}
     return clinic(
-        framed(outcomes, names), demands=with_demand(len(names), levels, names), groups=groups
+        as_frame(outcomes, names), demands=with_demand(len(names), levels, names), groups=groups
     )
 
 
@@ -116,7 +116,7 @@ def test_items_of_a_rasch_model_without_faults_are_left_alone() -> None:
         y, _, difficulty = rasch(60, 30, 100 + seed)
         names = [f"i{k}" for k in range(30)]
         groups = {f"agent {k}": "AB"[k % 2] for k in range(60)}
-        found = clinic(framed(y), demands=with_demand(30, difficulty, names), groups=groups)
+        found = clinic(as_frame(y), demands=with_demand(30, difficulty, names), groups=groups)
         named += len(found.faulty)
         assert found.explained is not None
         assert found.explained > 0.8
@@ -134,7 +134,7 @@ def test_a_layout_says_what_items_demand() -> None:
     names = [f"i{k}" for k in range(31)]
     demands = pd.DataFrame({"difficulty": level}, index=pd.Index(names))
     layout = load_layout("one-capability")
-    found = clinic(framed(outcomes, names), demands=demands, layout=layout, length=5)
+    found = clinic(as_frame(outcomes, names), demands=demands, layout=layout, length=5)
     assert found.by == "one-capability"
     assert [one.item for one in found.items if "against its demands" in one.kinds] == ["i30"]
     assert found.items[30].beyond_demands is not None
@@ -143,7 +143,7 @@ def test_a_layout_says_what_items_demand() -> None:
 
 def test_shuffled_outcomes_tell_nothing() -> None:
     g = np.random.default_rng(3)
-    found = clinic(framed((g.random((80, 25)) < 0.5).astype(np.float64)))
+    found = clinic(as_frame((g.random((80, 25)) < 0.5).astype(np.float64)))
     assert sum("tells" in item.kinds for item in found.items) <= 2
     assert found.reliability < 0.5
 
@@ -190,13 +190,13 @@ def test_a_short_form_loses_less_than_random_items() -> None:
 )
 def test_what_cannot_be_examined_is_refused(outcomes: Floats, words: str) -> None:
     with pytest.raises(TableError, match=words):
-        clinic(framed(outcomes))
+        clinic(as_frame(outcomes))
 
 
 def test_what_is_left_out_is_counted() -> None:
     y, _, _ = rasch(9, 12, 4)
     y[0], y[:, 1], y[2, 3] = np.nan, np.nan, np.nan
-    said = " ".join(clinic(framed(y)).notes)
+    said = " ".join(clinic(as_frame(y)).notes)
     assert "1 agent without any outcome is left out" in said
     assert "1 item without any outcome is left out" in said
     assert "1 of 88 cells are empty" in said
@@ -220,8 +220,8 @@ def long_table(outcomes: Floats) -> pd.DataFrame:
 def test_every_form_of_a_table_is_read_alike() -> None:
     y, _, _ = rasch(12, 5, 4)
     long = responses_of(long_table(y), Columns(outcome="answer", demands=("kind",)))
-    by_agent = responses_of(framed(y).rename_axis("model").reset_index(), Columns())
-    by_item = responses_of(framed(y).T.rename_axis("item").reset_index(), Columns())
+    by_agent = responses_of(as_frame(y).rename_axis("model").reset_index(), Columns())
+    by_item = responses_of(as_frame(y).T.rename_axis("item").reset_index(), Columns())
     for one in (long, by_agent, by_item):
         assert (one.agents, one.items) == (long.agents, tuple(f"i{k}" for k in range(5)))
         np.testing.assert_array_equal(one.outcomes, y)

@@ -171,14 +171,14 @@ def test_voids_are_counted_by_demand_and_no_outcome(
 
 
 def test_what_a_filter_held_back_is_counted_and_told(tmp_path: Path) -> None:
-    def held(input: list[Any], *_: Any) -> ModelOutput:
+    def hold_it(input: list[Any], *_: Any) -> ModelOutput:
         output = answer(input)
         if len(re.findall(r"\d+", input[-1].text)) > 4:
             output.choices[0].stop_reason = "content_filter"
         return output
 
     task = adaptive(sums(), LAYOUT, {"difficulty": "length"}, stop=8)
-    log = run(task, tmp_path, model=adder(held))
+    log = run(task, tmp_path, model=adder(hold_it))
     told = [(s.output.stop_reason == "content_filter") for s in log.samples or ()]
     profile = log.metadata[PROFILE]
     assert 0 < sum(told) < 8
@@ -211,7 +211,7 @@ def writes_down() -> Any:
 
 
 @scorer(metrics=[mean()])
-def written() -> Any:
+def write_files() -> Any:
     async def score(state: TaskState, target: Target) -> Score:
         return Score(value=float(await sandbox().read_file("sum.txt") == target.text))
 
@@ -233,7 +233,7 @@ def test_files_are_copied_into_the_sandbox_of_each_chosen_sample(tmp_path: Path)
             )
         )
     task = Task(
-        dataset=MemoryDataset(items), solver=writes_down(), scorer=written(), sandbox="local"
+        dataset=MemoryDataset(items), solver=writes_down(), scorer=write_files(), sandbox="local"
     )
     log = run(adaptive(task, LAYOUT, stop=6), tmp_path / "logs")
     assert log.status == "success"
@@ -298,7 +298,7 @@ def test_early_stopping_leaves_out_what_tells_nothing(tmp_path: Path) -> None:
 # Kills and retries
 
 
-def started(command: list[str], asked: Path, enough: int) -> None:
+def start_one(command: list[str], asked: Path, enough: int) -> None:
     """Run a command and kill it, with all its children, once so much was done."""
     process = subprocess.Popen(
         command,
@@ -334,7 +334,7 @@ def test_a_killed_evaluation_goes_on_as_if_it_had_not_been(tmp_path: Path) -> No
         *("eval", f"{SLOW}@chosen", "--model", "mockllm/model", "-T", f"at_once={at_once}"),
         *("--log-dir", str(tmp_path / "logs"), "--display", "none", "--log-buffer", "1"),
     )
-    started(command, asked, 9)
+    start_one(command, asked, 9)
     (cut,) = list_eval_logs(str(tmp_path / "logs"))
     kept = len(open_log(cut.name.removeprefix("file://")).samples)
     (log,) = eval_retry(cut, log_dir=str(tmp_path / "again"), display="none")

@@ -67,7 +67,7 @@ def run(made: Task, folder: Path, model: Model, **options: Any) -> EvalLog:
     return log
 
 
-def stored(home: Path, log: EvalLog) -> list[tuple[str, int, str]]:
+def stored_rows(home: Path, log: EvalLog) -> list[tuple[str, int, str]]:
     """Number, attempt from 1 and outcome of what the store has of a log's session."""
     with server_for(None, home) as address, animalcat.connect(address) as client:
         episodes = client.episodes(log.metadata[PROFILE]["provenance"]["session"])
@@ -88,7 +88,7 @@ def test_a_session_is_played_and_its_profile_stands_in_the_log(home: Path, tmp_p
     model, asked = speaker("Go(8)", "Hm.", "Turn(40);Go(5)")
     log = run(task(home, at_once=2, max_episodes=4), tmp_path, model)
     assert log.status == "success"
-    assert samples(log) == sorted(stored(home, log))
+    assert samples(log) == sorted(stored_rows(home, log))
     assert len(log.samples or ()) == 4
     assert 4 <= len(asked) <= 12
     profile = log.metadata[PROFILE]
@@ -118,11 +118,11 @@ def test_tools_serve_our_solver_and_those_of_others(home: Path, tmp_path: Path) 
     says = [call("turn", degrees=20), call("go", metres=6), call("go", metres="far"), call("look")]
     model, _ = speaker(*says)
     ours = run(task(home, tongue="tools,picture=0,answers=5", max_episodes=1), tmp_path, model)
-    assert samples(ours) == stored(home, ours)
+    assert samples(ours) == stored_rows(home, ours)
     model, _ = speaker(*says, "I am done.")
     made = task(home, tongue="tools,picture=0,answers=9", max_episodes=1, seed=1)
     theirs = run(made, tmp_path, model, solver=react(tools=arena_tools(), submit=False))
-    assert samples(theirs) == stored(home, theirs)
+    assert samples(theirs) == stored_rows(home, theirs)
     (sample,) = theirs.samples or []
     assert any("You turned" in message.text for message in sample.messages)
     with server_for(None, home) as address, animalcat.connect(address) as client:
@@ -145,7 +145,7 @@ def test_a_budget_that_is_used_up_counts_and_a_failing_provider_does_not(
     model, asked = speaker(RuntimeError("busy"), "Wait(1)", "Wait(1)", "Wait(1)")
     made = run(task(home, max_episodes=1, seed=3), tmp_path, model)
     assert samples(made) == [("0", 1, "void"), ("0", 2, "failure")]
-    assert samples(made) == stored(home, made)
+    assert samples(made) == stored_rows(home, made)
     assert len(asked) == 4
 
 
@@ -192,7 +192,7 @@ def test_a_killed_run_goes_on_where_it_was_and_asks_for_nothing_twice(
     assert done.returncode == 9
     (before,) = list_eval_logs(logs)
     (log,) = RUNS.eval_retry(before, log_dir=str(tmp_path / "again"), display="none")
-    kept = stored(home, log)
+    kept = stored_rows(home, log)
     assert [outcome for _, _, outcome in kept] == ["failure", "void", "failure", "failure"]
     # The attempt that the kill cut short was not over yet when the run went on.
     assert samples(log) == sorted(one for one in kept if one[2] != "void")

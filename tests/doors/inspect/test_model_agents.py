@@ -32,7 +32,7 @@ INFO = EpisodeInfo(0, 1, SPEC, time_budget_steps=100)
 NAME = "mockllm/model"
 
 
-def scripted(*answers: Any) -> tuple[Any, list[list[Any]]]:
+def script_model(*answers: Any) -> tuple[Any, list[list[Any]]]:
     """A model that gives these answers, the last one for ever, and what it was shown each time."""
     shown: list[list[Any]] = []
     left = list(answers)
@@ -54,7 +54,7 @@ def call(name: str, **arguments: Any) -> ModelOutput:
     return ModelOutput.for_tool_call(NAME, name, arguments)
 
 
-def played(agent: ModelAgent, decisions: int) -> list[Any]:
+def play_out(agent: ModelAgent, decisions: int) -> list[Any]:
     """The answers of an agent that stands in front of a camera's noise."""
     rng = np.random.default_rng(1)
 
@@ -76,9 +76,9 @@ def notes_of(answers: list[Any]) -> list[Any]:
 
 
 def test_a_model_acts_by_scripts_and_is_shown_the_latest_pictures() -> None:
-    model, shown = scripted("Think('so');Turn(12)", "Wait(0.06)")
+    model, shown = script_model("Think('so');Turn(12)", "Wait(0.06)")
     agent = ModelAgent(model, Tongue("script", picture=16, history=2))
-    answers = played(agent, 5)
+    answers = play_out(agent, 5)
     assert actions_of(answers[:1]) == [1, 1]  # what is not steered is said at once
     assert [note.answer for note in notes_of(answers)] == [*["read"] * 2, *["repeat"] * 3]
     assert notes_of(answers)[0].text == "Think('so');Turn(12)"
@@ -93,8 +93,8 @@ def test_a_model_acts_by_tools_and_each_call_is_answered() -> None:
     both = call("turn", degrees=-12)
     calls = [one.choices[0].message.tool_calls or [] for one in (both, call("look"))]
     both.choices[0].message.tool_calls = [*calls[0], *calls[1]]
-    model, shown = scripted(both, call("wait", seconds=0.06))
-    answers = played(ModelAgent(model, Tongue(picture=16)), 3)
+    model, shown = script_model(both, call("wait", seconds=0.06))
+    answers = play_out(ModelAgent(model, Tongue(picture=16)), 3)
     assert notes_of(answers)[0].text.endswith("turn(degrees=-12)\nlook()")
     # Where a provider takes no pictures from tools, inspect_ai sends them as the user's.
     *_, first, second, pictures = shown[1]
@@ -112,9 +112,9 @@ def test_what_is_no_answer_costs_time_and_is_told_apart() -> None:
             )
         ],
     )
-    model, shown = scripted("Let me think.", refused, ModelOutput(model=NAME), "Go(1)")
+    model, shown = script_model("Let me think.", refused, ModelOutput(model=NAME), "Go(1)")
     agent = ModelAgent(model, Tongue("script", picture=0))
-    answers = played(agent, 4)
+    answers = play_out(agent, 4)
     kinds = [note.answer for note in notes_of(answers)]
     assert kinds == ["unparseable", "refusal", "unparseable", "read"]
     assert "is no command" in shown[1][-1].text
@@ -140,13 +140,13 @@ def test_wrong_calls_are_unparseable_and_say_why(output: ModelOutput) -> None:
 
 def test_a_provider_that_fails_now_and_then_is_asked_again() -> None:
     busy = RuntimeError("busy")
-    model, _ = scripted(busy, "Wait(0.06)", busy, busy, "Wait(1)")
-    answers = played(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 2)
+    model, _ = script_model(busy, "Wait(0.06)", busy, busy, "Wait(1)")
+    answers = play_out(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 2)
     kinds = [note.answer for note in notes_of(answers)]
     assert kinds == ["error", "read", "error", "error", "read"]
-    model, _ = scripted(busy)
+    model, _ = script_model(busy)
     with pytest.raises(AnimalcatError, match="failed 3 times: busy"):
-        played(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 1)
+        play_out(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 1)
 
 
 def test_an_answer_that_a_limit_of_tokens_cut_off_is_told_apart() -> None:
@@ -158,8 +158,8 @@ def test_an_answer_that_a_limit_of_tokens_cut_off_is_told_apart() -> None:
 
 
 def test_after_its_last_answer_a_model_is_not_asked_again() -> None:
-    model, shown = scripted("Wait(0.06)")
-    answers = played(ModelAgent(model, Tongue("script", answers=2)), 5)
+    model, shown = script_model("Wait(0.06)")
+    answers = play_out(ModelAgent(model, Tongue("script", answers=2)), 5)
     assert len(shown) == 2
     assert actions_of(answers[2:]) == [0] * 300
     assert [note.answer for note in notes_of(answers)] == ["read", "repeat", "limit"]
@@ -168,8 +168,8 @@ def test_after_its_last_answer_a_model_is_not_asked_again() -> None:
 def test_the_estimate_of_tokens_is_what_a_whole_episode_is_told() -> None:
     """By the letters and pictures of every request, as the estimate counts them."""
     tongue = Tongue("script", picture=16, history=2, answers=8)
-    model, shown = scripted("Wait(0.06)")
-    played(ModelAgent(model, tongue), 8)
+    model, shown = script_model("Wait(0.06)")
+    play_out(ModelAgent(model, tongue), 8)
     assert len(shown) == 8
     letters = sum(len(m.text) for request in shown for m in request)
     pictures = sum(

@@ -67,7 +67,7 @@ async def serving(data: Path, **settings: Any) -> AsyncGenerator[Service]:
         yield Service(running, data, channel)
 
 
-async def measured(service: Service, agent: Walker) -> dict[str, Any]:
+async def measure_all(service: Service, agent: Walker) -> dict[str, Any]:
     """What a session leaves behind, but for attempts at which no agent is to blame."""
     session = await service.create(EPISODES, certify=True)
     async with aconnect(service.running.address) as client:
@@ -108,11 +108,11 @@ async def test_nodes_are_lost_and_no_result(
 ) -> None:
     """One while its worker starts, one in mid-episode; and then there is none, until one comes."""
     async with serving(tmp_path / "local") as service:
-        local = await measured(service, Walker())
+        local = await measure_all(service, Walker())
     with clusters.running() as cluster:
         clusters.add(cluster, cpus=0)  # the head plays nothing, and makes fits
-        remote = await measured_on(cluster, tmp_path / "cluster")
-        await refused(cluster, tmp_path, monkeypatch)
+        remote = await measure_on(cluster, tmp_path / "cluster")
+        await refusal_of(cluster, tmp_path, monkeypatch)
     assert not local.pop("faults")
     (fault,) = remote.pop("faults")
     assert fault.startswith("backend: worker (sim) on ")
@@ -122,7 +122,7 @@ async def test_nodes_are_lost_and_no_result(
     assert remote == local
 
 
-async def measured_on(cluster: Any, data: Path) -> dict[str, Any]:
+async def measure_on(cluster: Any, data: Path) -> dict[str, Any]:
     nodes = [clusters.add(cluster) for _ in range(2)]
     lost: list[Any] = []
 
@@ -138,11 +138,11 @@ async def measured_on(cluster: Any, data: Path) -> dict[str, Any]:
         data, engine="ray", ray_address=cluster.address, max_workers=1, worker_cpus=1.0
     ) as service:
 
-        async def placed() -> operations_pb2.GetPlacementResponse:
+        async def place_all() -> operations_pb2.GetPlacementResponse:
             return await service.operations.GetPlacement(operations_pb2.GetPlacementRequest())
 
         async def out_of_room() -> bool:
-            found = {one.waits_for for one in (await placed()).backlog}
+            found = {one.waits_for for one in (await place_all()).backlog}
             return "1 CPUs and 512 MiB of one node of the cluster" in found
 
         async def send_for_help() -> None:
@@ -151,18 +151,18 @@ async def measured_on(cluster: Any, data: Path) -> dict[str, Any]:
             await soon(out_of_room)  # since the second one is lost as well
             clusters.add(cluster)  # Ray does that in the main thread only
 
-        assert (await placed()).engine == "ray"
+        assert (await place_all()).engine == "ray"
         try:
             async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as both:
                 both.create_task(send_for_help())
-                measuring = both.create_task(measured(service, Walker(lose)))
+                measuring = both.create_task(measure_all(service, Walker(lose)))
         except TimeoutError as error:  # seen once, on an idle machine: say where it stands
             sessions = await service.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
             raise AssertionError(
-                f"it stands still with {len(lost)} nodes lost: {await placed()} {sessions}"
+                f"it stands still with {len(lost)} nodes lost: {await place_all()} {sessions}"
             ) from error
         remote = measuring.result()
-        found = await placed()
+        found = await place_all()
         assert [one.session for one in found.workers] == [""]
         assert (found.max_workers, list(found.backlog)) == (1, [])
         assert [(bool(one.node), one.busy) for one in found.fits] == [(True, False)]
@@ -171,7 +171,7 @@ async def measured_on(cluster: Any, data: Path) -> dict[str, Any]:
     return remote
 
 
-async def refused(cluster: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def refusal_of(cluster: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is wrong with a cluster is said before anything is played."""
     ray = importlib.import_module("ray")
 
@@ -202,15 +202,15 @@ def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
 def test_an_address_or_an_installation_that_will_not_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def joined(address: str) -> None:
+    def join_it(address: str) -> None:
         join(address, tmp_path, versions(), 0.25, WORKER_BYTES, FIT_BYTES)
 
     for address, said in (("ray://head:10001", "ray start"), ("head", "is no address")):
         with pytest.raises(ClusterError, match=said):
-            joined(address)
+            join_it(address)
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ClusterError, match=r"pip install .*\[server,ray\]"):
-        joined("")
+        join_it("")
 
 
 def test_an_agent_speaks_openly_in_networks_that_it_was_told_alone(

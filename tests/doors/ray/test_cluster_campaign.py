@@ -33,13 +33,13 @@ def command(data: Path, *options: str) -> list[str]:
     return [*run, "--data", str(data), "--json", *options]
 
 
-def begun(folder: Path, data: Path, *options: str) -> subprocess.Popen[bytes]:
+def begin_one(folder: Path, data: Path, *options: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command(data, *options), cwd=folder, stdout=subprocess.PIPE, start_new_session=True
     )
 
 
-def shown(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def show_value(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     output, _ = process.communicate(timeout=280)
     assert process.returncode == 0
     campaign = json.loads(output)
@@ -49,7 +49,7 @@ def shown(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     return {key: campaign[key] for key in told}
 
 
-def measured(data: Path) -> dict[str, Any]:
+def measure_all(data: Path) -> dict[str, Any]:
     """What the sessions left behind, but for attempts at which no agent is to blame."""
     store = SqlStore.in_directory(data)
     left: dict[str, Any] = {}
@@ -111,8 +111,8 @@ def test_what_stands_in_the_way_is_said_before_anything_is_played(tmp_path: Path
 @pytest.mark.timeout(900)
 def test_a_campaign_loses_its_driver_and_a_node_and_no_result(tmp_path: Path) -> None:
     prepare(tmp_path)
-    local = shown(begun(tmp_path, tmp_path / "local"))
-    expected = measured(tmp_path / "local")
+    local = show_value(begin_one(tmp_path, tmp_path / "local"))
+    expected = measure_all(tmp_path / "local")
     assert sum(len(one["decisions"]) for one in expected.values()) == 12
 
     data, held = tmp_path / "cluster", tmp_path / "held"
@@ -122,20 +122,20 @@ def test_a_campaign_loses_its_driver_and_a_node_and_no_result(tmp_path: Path) ->
         engine = ("--engine", "ray", "--address", cluster.address)
 
         (tmp_path / "hold-1").touch()
-        first = begun(tmp_path, data, *engine)
+        first = begin_one(tmp_path, data, *engine)
         wait_for(held.exists)
         kill(first)
         (tmp_path / "hold-1").unlink()
         held.unlink()
 
         (tmp_path / "hold-2").touch()
-        second = begun(tmp_path, data, *engine)
+        second = begin_one(tmp_path, data, *engine)
         wait_for(held.exists)
         clusters.lose(cluster, next(filter(clusters.simulates, nodes)))
         (tmp_path / "hold-2").unlink()
-        assert shown(second) == local
+        assert show_value(second) == local
 
-    found = measured(data)
+    found = measure_all(data)
     assert sum(len(one.pop("lost")) for one in found.values()) >= 2
     assert not any(one.pop("lost") for one in expected.values())
     for agent, one in expected.items():

@@ -43,7 +43,7 @@ def cluster() -> Iterator[Callable[..., str]]:
 
 
 @asynccontextmanager
-async def joined(address: str, home: Path, fit_memory: int = FIT) -> AsyncGenerator[RayConnection]:
+async def join_it(address: str, home: Path, fit_memory: int = FIT) -> AsyncGenerator[RayConnection]:
     connection = await asyncio.to_thread(join, address, home, versions(), *WORKER, fit_memory)
     try:
         yield connection
@@ -55,7 +55,7 @@ def workers_of(connection: RayConnection, most: int = 0, wait_seconds: float = 1
     return RayWorkers(connection, WORKER, Room(most), "", (), Patience(), wait_seconds)
 
 
-async def taken(pool: RayWorkers, session: str) -> Loan:
+async def take_worker(pool: RayWorkers, session: str) -> Loan:
     return await pool.take("sim", SPEC.observation_spec, Borrower(session, print))
 
 
@@ -65,9 +65,9 @@ async def test_who_idles_or_rests_gives_way_to_who_waits(
     tmp_path: Path, cluster: Callable[..., str]
 ) -> None:
     # The head has memory and no CPU, the node CPUs and memory for one: together they have room.
-    async with joined(cluster((0, 4096), (1, 700)), tmp_path) as connection:
+    async with join_it(cluster((0, 4096), (1, 700)), tmp_path) as connection:
         pool = workers_of(connection)
-        first, second = await taken(pool, "first"), await taken(pool, "second")
+        first, second = await take_worker(pool, "first"), await take_worker(pool, "second")
         await first.open()
         waiting = asyncio.create_task(second.open())
         await asyncio.sleep(0)
@@ -78,7 +78,7 @@ async def test_who_idles_or_rests_gives_way_to_who_waits(
         await pool.give_back(first)
 
         # Its agent left in the middle of an episode.
-        third = await taken(pool, "third")
+        third = await take_worker(pool, "third")
         waiting = asyncio.create_task(third.open())
         await asyncio.sleep(0)
         await pool.give_back(second)
@@ -97,7 +97,7 @@ async def test_who_idles_or_rests_gives_way_to_who_waits(
 
         # So it is where the number of workers is what is short.
         pool = workers_of(connection, most=1, wait_seconds=LIMIT * 2)
-        first, second = await taken(pool, "first"), await taken(pool, "second")
+        first, second = await take_worker(pool, "first"), await take_worker(pool, "second")
         await first.open()
         waiting = asyncio.create_task(second.open())
         await asyncio.sleep(0)
@@ -114,7 +114,7 @@ async def test_a_fit_waits_for_no_host_that_has_no_place(
 ) -> None:
     layout = load_layout("aaio")
     request = FitRequest(layout, np.empty((0, len(layout.features))), [], seed=1)
-    async with joined(cluster((1, 1600)), tmp_path) as connection:
+    async with join_it(cluster((1, 1600)), tmp_path) as connection:
         pool = workers_of(connection)
         fits = RayFits(pool, FIT, 2, Patience())  # there is room for one
         async with asyncio.timeout(2 * LIMIT):
@@ -129,9 +129,9 @@ async def test_a_worker_that_rests_gives_way_to_a_fit(
     tmp_path: Path, cluster: Callable[..., str]
 ) -> None:
     layout = load_layout("aaio")
-    async with joined(cluster((1, 1600)), tmp_path) as connection:
+    async with join_it(cluster((1, 1600)), tmp_path) as connection:
         pool = workers_of(connection)
-        one, other = [await taken(pool, name) for name in ("one", "other")]
+        one, other = [await take_worker(pool, name) for name in ("one", "other")]
         await asyncio.gather(one.open(), other.open())
         other.rest()
         fits = RayFits(pool, FIT, 1, Patience())

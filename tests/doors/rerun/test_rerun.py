@@ -171,7 +171,7 @@ def test_what_cannot_be_exported_is_said_and_leaves_nothing(
 ) -> None:
     out = tmp_path / "out"
 
-    def refused(path: Path, *words: str) -> str:
+    def refusal_of(path: Path, *words: str) -> str:
         code, printed, said = export(path, "--format", "rerun", "-o", str(out), *words)
         assert (code, printed) == (2, "")
         assert not out.exists()
@@ -183,28 +183,28 @@ def test_what_cannot_be_exported_is_said_and_leaves_nothing(
         (RECORDING.read_bytes()[:900], "cut before its header ends"),
     ):
         (tmp_path / "bad.mcap").write_bytes(data)
-        said = refused(tmp_path / "bad.mcap")
+        said = refusal_of(tmp_path / "bad.mcap")
         assert "bad.mcap" in said
         assert message in said
-    assert "No such file" in refused(tmp_path / "none.mcap")
-    assert "--name goes with --format minari" in refused(recording, "--name", "x")
+    assert "No such file" in refusal_of(tmp_path / "none.mcap")
+    assert "--name goes with --format minari" in refusal_of(recording, "--name", "x")
     foreign = tmp_path / "foreign.mcap"
     with foreign.open("wb") as stream:
         other = Writer(stream)
         other.start()
         other.finish()
-    assert "foreign.mcap: not a recording" in refused(foreign)
-    assert "there is no backend 'moon'" in refused(recording, "--backend", "moon")
+    assert "foreign.mcap: not a recording" in refusal_of(foreign)
+    assert "there is no backend 'moon'" in refusal_of(recording, "--backend", "moon")
     with monkeypatch.context() as patch:
         patch.setattr("animalcat.service.recording.writer.PROTOCOL", PROTOCOL + 1)
         recorder = EpisodeRecorder(tmp_path / "newer.mcap", read_episode(RECORDING).header)
     recorder.finish(types_pb2.OUTCOME_VOID)
-    said = refused(tmp_path / "newer.mcap")
+    said = refusal_of(tmp_path / "newer.mcap")
     assert "newer.mcap: a newer version recorded it" in said
     assert "install a newer animalcat" in said
 
     EpisodeRecorder(tmp_path / "empty.mcap", read_episode(RECORDING).header).close()
-    assert "empty.mcap: no step is recorded" in refused(tmp_path / "empty.mcap")
+    assert "empty.mcap: no step is recorded" in refusal_of(tmp_path / "empty.mcap")
 
     out.mkdir()
     (out / "odd ü name.rrd").write_bytes(b"what was there")

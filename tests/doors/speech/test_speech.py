@@ -126,7 +126,7 @@ def test_calls_are_read() -> None:
 
 
 def test_words_tell_what_is_perceived_and_nothing_more() -> None:
-    step = _started()
+    step = _start_step()
     told = words(step.observation, SPEC)
     assert told == (
         "Your health is 100 of 100. You stand still. You are at x 20.0 m, z 2.0 m. What you feel "
@@ -138,7 +138,7 @@ def test_words_tell_what_is_perceived_and_nothing_more() -> None:
 
 
 def test_a_picture_is_a_png_of_the_size_that_was_asked_for() -> None:
-    seen = _started().observation
+    seen = _start_step().observation
     for side in (42, 84, 256):
         stored = picture(seen, side)
         assert stored is not None
@@ -219,7 +219,7 @@ def _arena():
     return load_text(ARENA, "hall.yaml").config.arenas[0]
 
 
-def _started() -> Step:
+def _start_step() -> Step:
     return make_environment("sim", SPEC).load(_arena(), 1)
 
 

@@ -18,7 +18,7 @@ FRAME = Frame(bytes(12), {"resolution": 2}, over=False)
 STAY = Decision(0, None)
 
 
-def shown_to(work: Callable[[Screen], Awaitable[None]]) -> TestClient:
+def page_given_to(work: Callable[[Screen], Awaitable[None]]) -> TestClient:
     """A page whose socket is given to some work."""
 
     async def offer(socket: WebSocket) -> None:
@@ -43,7 +43,7 @@ async def many(screen: Screen) -> None:
 
 
 def test_a_slow_page_is_waited_for() -> None:
-    with shown_to(many).websocket_connect("/") as page:
+    with page_given_to(many).websocket_connect("/") as page:
         numbers = [number_of(page) for _ in range(AHEAD + 1)]
         page.send_json({"seen": numbers[-1], "received": 1.0, "painted": 2.0})
         numbers += [number_of(page), number_of(page)]
@@ -54,14 +54,14 @@ def test_a_slow_page_is_waited_for() -> None:
 def test_a_page_that_has_gone_is_not_waited_for() -> None:
     ended: list[type[BaseException]] = []
 
-    async def watched(screen: Screen) -> None:
+    async def watch_it(screen: Screen) -> None:
         try:
             await many(screen)
         except WebSocketDisconnect as error:
             ended.append(type(error))
             raise
 
-    with shown_to(watched).websocket_connect("/") as page:
+    with page_given_to(watch_it).websocket_connect("/") as page:
         for _ in range(AHEAD + 1):
             number_of(page)
         with pytest.raises(WebSocketDisconnect):  # it says nothing, and the server ends
@@ -79,7 +79,7 @@ def test_a_key_pressed_before_there_is_anything_to_see_answers_nothing() -> None
         await screen.asked()
         decisions.append(screen.decide())
 
-    with shown_to(begin).websocket_connect("/") as page:
+    with page_given_to(begin).websocket_connect("/") as page:
         page.send_json({"key": "ahead", "down": True, "at": 10.0})
         page.send_json({"do": "start"})
         number_of(page)

@@ -75,7 +75,7 @@ async def until(done: Any) -> None:
             await asyncio.sleep(0.01)
 
 
-async def attended(seat: Seat, page: Page, clock: Clock, done: Any) -> None:
+async def attend_page(seat: Seat, page: Page, clock: Clock, done: Any) -> None:
     """Let a page be there until something is done."""
     screen = Screen(cast("WebSocket", page), clock)
     there = asyncio.create_task(with_screen(screen, lambda: seat.attend(screen)))
@@ -111,7 +111,7 @@ async def test_a_round_goes_on_after_a_kill_within_the_gap(
         page, file = Page(), store.round_path(one.id)
         async with aconnect(service.running.address) as client:
             seat = Seat(store, client, one.id, clock, clock.now)
-            await attended(seat, page, clock, lambda: page.steps > 4 and file.exists())
+            await attend_page(seat, page, clock, lambda: page.steps > 4 and file.exists())
             await asyncio.to_thread(shutil.copytree, home, left)
             store.close()
             await seat.stop()
@@ -123,14 +123,14 @@ async def test_a_round_goes_on_after_a_kill_within_the_gap(
         async with aconnect(service.running.address) as client:
             seat = Seat(store, client, one.id, clock, clock.now)
             if away > study.gap_seconds:
-                await attended(seat, page, clock, lambda: {"t": "gone"} in page.told)
+                await attend_page(seat, page, clock, lambda: {"t": "gone"} in page.told)
                 assert page.steps == 0  # nothing of a round that is void is shown
                 (void,) = trials(store, one.id)
                 assert (void.trial.outcome, void.trial.attempt) == ("void", 0)
                 assert void.trial.gaps[0] > away
                 await until(lambda: not seat.busy)
             over = len(trials(store, one.id)) + 1
-            await attended(seat, page, clock, lambda: len(trials(store, one.id)) == over)
+            await attend_page(seat, page, clock, lambda: len(trials(store, one.id)) == over)
             await seat.stop()
         trial = trials(store, one.id)[-1].trial
         session = f"sessions/{store.participant(one.id).sessions['play']}"
@@ -152,14 +152,14 @@ async def test_a_round_goes_on_after_a_kill_within_the_gap(
             assert len(recorded.actions) == trial.steps > len(before)
             assert trial.timing is not None  # frames of before the kill count, but for the last
             assert trial.steps - 2 <= trial.timing.frames <= trial.steps + 2
-        await verified(service, session)
+        await verify_it(service, session)
 
 
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "home", tmp_path / "left"
 
 
-async def verified(service: Service, session: str) -> None:
+async def verify_it(service: Service, session: str) -> None:
     request = sessions_pb2.VerifySessionRequest(name=session)
     assert not (await service.sessions.VerifySession(request)).problems
 

@@ -161,7 +161,7 @@ def steps_of(home: Path, study: Study) -> int:
     return sum(file.read_bytes().count(b"\n") for file in files)
 
 
-def recorded(home: Path, study: Study, attempt: int = 0) -> bytes:
+def recorded_bytes(home: Path, study: Study, attempt: int = 0) -> bytes:
     """The actions of the first round."""
     place = home / "recordings" / store_session(home, study)
     return read_episode(next(place.glob(f"*0-{attempt}.mcap"))).actions
@@ -208,7 +208,7 @@ def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
         finally:
             server.end(signal.SIGKILL)
         if seen[-1] == "play" and not before_kill:
-            before_kill = recorded(home, study)
+            before_kill = recorded_bytes(home, study)
     else:
         pytest.fail(f"no end after {seen}")
     pages = [name for k, name in enumerate(seen) if k == 0 or seen[k - 1] != name]
@@ -217,7 +217,7 @@ def test_whatever_is_killed_at_whatever_page_nothing_is_lost(
     played = trials(home, study)
     assert [(t.outcome, t.attempt, t.passed is None) for t in played] == [("played", 0, False)] * 2
     assert [len(t.gaps) for t in played] == [1, 0]
-    whole = recorded(home, study)
+    whole = recorded_bytes(home, study)
     assert len(before_kill) >= 5
     assert whole[: len(before_kill)] == before_kill
     assert len(whole) == played[0].steps > len(before_kill)
@@ -252,7 +252,7 @@ def test_a_short_absence_goes_on_and_a_long_one_is_void(
                 page.open("about:blank")
                 until(lambda: bool(trials(home, study)))  # noqa: B023
             if name == "server":  # the study and the page live, and find another one
-                os.kill(held(running_server(home)).pid, signal.SIGKILL)
+                os.kill(hold_it(running_server(home)).pid, signal.SIGKILL)
             else:
                 page.open(server.link)
             while where(page) == "play":
@@ -277,7 +277,7 @@ def test_a_short_absence_goes_on_and_a_long_one_is_void(
     assert not {*voids} & {*tried.values()}, "an arena that was seen was played again"
 
 
-def held(holder: Holder | None) -> Holder:
+def hold_it(holder: Holder | None) -> Holder:
     assert holder is not None
     return holder
 

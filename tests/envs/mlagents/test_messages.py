@@ -33,7 +33,7 @@ def some_step(spec: ObservationSpec, phase: Phase = Phase.MID) -> Step:
     return Step(phase, -0.25, ended_by, spec.generate(np.random.default_rng(3)))
 
 
-def written(encoder: Encoder, step: Step) -> pb.AgentInfo:
+def write_files(encoder: Encoder, step: Step) -> pb.AgentInfo:
     info = pb.AgentInfo()
     encoder.write(step, info)
     return info
@@ -44,7 +44,7 @@ def written(encoder: Encoder, step: Step) -> pb.AgentInfo:
 def test_a_client_decodes_what_the_simulator_saw(encoding: Encoding, grayscale: bool) -> None:
     camera = CameraSpec(20, grayscale)
     step = some_step(ObservationSpec(camera, RaySpec()))
-    ours = written(Encoder(channels_first=True, encoding=encoding), step)
+    ours = write_files(Encoder(channels_first=True, encoding=encoding), step)
     infos = [AgentInfoProto.FromString(ours.SerializeToString())]
     spec = behavior_spec_from_proto(BrainParametersProto(), infos[0])
     assert [s.name for s in spec.observation_specs] == [
@@ -69,7 +69,7 @@ def test_an_old_client_is_told_height_width_channels() -> None:
     step = some_step(ObservationSpec(CameraSpec(8), None))
     for encoding in ("png", "raw"):
         encoder = Encoder(channels_first=False, encoding=encoding)
-        image, _ = written(encoder, step).observations
+        image, _ = write_files(encoder, step).observations
         assert list(image.shape) == [8, 8, 3]
         assert list(image.dimension_properties) == [2, 2, 1]
     floats = np.array(image.float_data.data, np.float32).reshape(8, 8, 3)
@@ -78,7 +78,7 @@ def test_an_old_client_is_told_height_width_channels() -> None:
 
 
 def test_the_last_step_is_done_and_never_interrupted() -> None:
-    info = written(Encoder(channels_first=True), some_step(ObservationSpec(), Phase.LAST))
+    info = write_files(Encoder(channels_first=True), some_step(ObservationSpec(), Phase.LAST))
     assert (info.done, info.max_step_reached, info.id) == (True, False, 0)
     assert [o.name for o in info.observations] == ["RayPerceptionSensor", "VectorSensor_size7"]
 

@@ -48,7 +48,7 @@ def goal(x: float, z: float) -> Item:
     return at("GoodGoal", x, z, sizes=(Vector3(x=1, y=1, z=1),), rotations=(0.0,))
 
 
-def played(
+def play_out(
     folder: Path,
     arenas: Sequence[Arena],
     actions: Iterable[int],
@@ -109,7 +109,7 @@ def test_rows_are_those_of_the_real_build(
 ) -> None:
     """To the last digit, but for rays; after the end the real build writes on for a while."""
     real = (data_dir / "unity-logs" / f"Template_{name}.csv").read_text().splitlines()
-    ours = played(tmp_path, arenas, [NOOP, *[FORWARD] * decisions], SEES)
+    ours = play_out(tmp_path, arenas, [NOOP, *[FORWARD] * decisions], SEES)
     assert ours[0] == real[0] == COLUMNS
     assert ours[-1] == real[-1] == "Positive Goals Collected: 0"
     whole = real.index("Positive Goals Collected: 1")
@@ -129,7 +129,7 @@ def test_rows_are_those_of_the_real_build(
 
 
 def test_the_file_is_named_by_the_clock_and_never_written_over(tmp_path: Path) -> None:
-    first = played(tmp_path / "logs", UNMERGED, [NOOP])
+    first = play_out(tmp_path / "logs", UNMERGED, [NOOP])
     log = ObservationLog(tmp_path / "logs", None, lambda: NOW)
     log.begin([0])
     log.close()
@@ -143,7 +143,7 @@ def test_the_file_is_named_by_the_clock_and_never_written_over(tmp_path: Path) -
 
 def test_rows_tell_decisions_from_other_steps(tmp_path: Path) -> None:
     """A step with a decision shows the action before it; another one that which acts."""
-    lines = played(tmp_path, [Arena(items=(start(20, 20),))], [FORWARD, RIGHT, NOOP])
+    lines = play_out(tmp_path, [Arena(items=(start(20, 20),))], [FORWARD, RIGHT, NOOP])
     moves = column(lines, "ActionForwardWithDescription")
     none, forward = "0 (No Movement)", "1 (Move Forward)"
     assert moves == [none, forward, forward, forward, *[none] * 6]
@@ -156,7 +156,7 @@ def test_rows_tell_decisions_from_other_steps(tmp_path: Path) -> None:
 
 def test_a_time_out_a_frozen_agent_and_no_goal_are_told(tmp_path: Path) -> None:
     waits = start(20, 20).model_copy(update={"frozen_agent_delays": (0.1,)})
-    lines = played(tmp_path, [Arena(time_limit=2, items=(waits,))], [NOOP] * 5)
+    lines = play_out(tmp_path, [Arena(time_limit=2, items=(waits,))], [NOOP] * 5)
     assert column(lines, "WasAgentFrozen?")[:7] == ["Yes"] * 5 + ["No"] * 2
     first = [row for row in rows(lines) if row["Episode"] == "1"]
     assert [row["Health"] for row in first[:7]] == ["100"] * 6 + ["90"]
@@ -167,7 +167,7 @@ def test_operations_and_zones_are_told_in_the_row_after_them(tmp_path: Path) -> 
     spawn = ToggleObject(spawnable=goal(30, 30), spawn_and_forget=True)
     items = (start(10, 5), zone(8, "A", spawn, FreezeAgent(freeze_steps=4)))
     ends = zone(20, "B", EndEpisode(reward=0.5))
-    lines = played(tmp_path, [Arena(items=(*items, ends))], [FORWARD] * 26)
+    lines = play_out(tmp_path, [Arena(items=(*items, ends))], [FORWARD] * 26)
     told = rows(lines)
     [entered] = [row for row in told if row["DataZoneMessage"] == "Agent was in DataZone: A"]
     assert entered["WasSpawnerButtonTriggered?"] == "Yes"

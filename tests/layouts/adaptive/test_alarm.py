@@ -139,7 +139,7 @@ def test_scores_have_bets_that_are_expected_to_win_nothing() -> None:
     assert (np.abs(factors.mean(axis=0) - 1.0) < 4.0 * error).all()
 
 
-def known(
+def knowledge_of(
     seed: int, truth: Callable[[int, int, bool], float], episodes: int = 240, predicted: float = 0.6
 ) -> Alarm:
     """An alarm on two known features, where predictions are of one value."""
@@ -158,12 +158,14 @@ def known(
 
 @pytest.mark.parametrize("sessions", [20, pytest.param(80, marks=pytest.mark.slow)])
 def test_true_predictions_hardly_ever_raise_it_by_known_features_either(sessions: int) -> None:
-    raised = [known(seed, lambda row, episode, failed: 0.6, 80).raised for seed in range(sessions)]
+    raised = [
+        knowledge_of(seed, lambda row, episode, failed: 0.6, 80).raised for seed in range(sessions)
+    ]
     assert sum(raised) <= sessions / 20
 
 
 def test_a_pair_of_known_features_is_named_with_its_figures() -> None:
-    alarm = known(1, lambda row, episode, failed: 0.1 if row % 4 == 3 else 0.75)
+    alarm = knowledge_of(1, lambda row, episode, failed: 0.1 if row % 4 == 3 else 0.75)
     first = alarm.suspects()[0]
     assert first.where == "where lava is 1 and ramp is 1"
     assert (first.group, first.more) == ("pair", False)
@@ -181,7 +183,7 @@ def test_a_pair_of_known_features_is_named_with_its_figures() -> None:
     ],
 )
 def test_time_is_named(truth: Callable[[int, int, bool], float], where: str) -> None:
-    alarm = known(2, truth)
+    alarm = knowledge_of(2, truth)
     assert alarm.raised
     first = alarm.suspects()[0]
     assert first.group == "time"

@@ -160,12 +160,12 @@ def test_even_draws_of_a_number_that_was_set_beforehand_have_the_exact_interval(
         assert hits >= 0.9
 
 
-def counted(episodes: int) -> StoppingRule:
+def count_up(episodes: int) -> StoppingRule:
     """A rule that only counts."""
     return StoppingRule(episodes, target_sd=0.0, futility=0.0)
 
 
-def played(
+def play_out(
     policy: Policy, rule: StoppingRule, episodes: int, answer: Callable[[int], float] = passes
 ) -> BatteryRate:
     """The success rate after some episodes."""
@@ -183,16 +183,16 @@ def played(
 @pytest.mark.parametrize(
     ("policy", "rule", "episodes", "since"),
     [
-        ("random", counted(12), 12, ""),
-        ("random", counted(12), 11, "the 12 episodes that were set beforehand are not all played"),
+        ("random", count_up(12), 12, ""),
+        ("random", count_up(12), 11, "the 12 episodes that were set beforehand are not all played"),
         ("random", StoppingRule(12), 12, "the number of episodes was not set beforehand"),
-        ("variance", counted(12), 12, "arenas were not drawn evenly"),
+        ("variance", count_up(12), 12, "arenas were not drawn evenly"),
     ],
 )
 def test_an_interval_says_whether_it_is_exact(
     policy: Name, rule: StoppingRule, episodes: int, since: str
 ) -> None:
-    found = played(Policy(policy), rule, episodes)
+    found = play_out(Policy(policy), rule, episodes)
     assert found.exact == (not since)
     words = found.words(30)
     if since:
@@ -201,7 +201,7 @@ def test_an_interval_says_whether_it_is_exact(
         end = "exact, since arenas were drawn evenly and their number, 12, was set beforehand."
         assert words.endswith(end)
         exact, anytime = (
-            played(Policy(policy), one, episodes, lambda index: float(index % 2))
+            play_out(Policy(policy), one, episodes, lambda index: float(index % 2))
             for one in (rule, StoppingRule(12))
         )
         assert anytime.value == exact.value

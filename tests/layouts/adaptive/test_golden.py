@@ -148,7 +148,7 @@ def offering(name: str) -> Bank:
     )
 
 
-def sampled(learner: Learner) -> None:
+def sample_fit(learner: Learner) -> None:
     """A fit of the first eight outcomes has come."""
     z = 0.5 * np.random.default_rng(1).standard_normal((300, len(learner.layout.latents)))
     draws = [n.prior.from_standard(z[:, i]) for i, n in enumerate(learner.layout.latents)]
@@ -177,7 +177,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "made on demand": Scenario(Policy(generate=True, random_share=0.1)),
     "three slots": Scenario(slots=3),
     "set aside, sampled, invalidated": Scenario(
-        acts={6: without_the_next, 12: sampled, 18: lambda learner: learner.invalidate(15)}
+        acts={6: without_the_next, 12: sample_fit, 18: lambda learner: learner.invalidate(15)}
     ),
     "nothing seen at times": Scenario(agent=missing),
     "until it is precise": Scenario(
@@ -232,7 +232,7 @@ def played(scenario: Scenario) -> dict[str, Any]:
             answer(learner, scenario.agent, *waiting.pop(0))
     while waiting:
         answer(learner, scenario.agent, *waiting.pop(0))
-    return {"choices": rows, "end": ended(learner, 10.0 * len(rows), details)}
+    return {"choices": rows, "end": ending_of(learner, 10.0 * len(rows), details)}
 
 
 def answer(learner: Learner, agent: Agent, choice: Choice, name: str) -> None:
@@ -250,7 +250,7 @@ def repr_of(choice: Choice) -> bytes:
     return json.dumps(rest).encode()
 
 
-def ended(learner: Learner, seconds: float, details: Any) -> dict[str, Any]:
+def ending_of(learner: Learner, seconds: float, details: Any) -> dict[str, Any]:
     """What is known and said at the end."""
     verdict, posterior = learner.verdict(seconds), learner.posterior
     for one in (posterior.particles, posterior.weights, learner.data().outcomes):

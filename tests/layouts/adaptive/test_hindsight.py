@@ -23,7 +23,7 @@ BATTERY = op_battery(0)
 HALVES: Ints = np.arange(60) % 2
 
 
-def watched(truth: Floats, episodes: int = 150) -> tuple[bool, bool]:
+def watch_it(truth: Floats, episodes: int = 150) -> tuple[bool, bool]:
     """Whether the alarm was raised, and stands, after random instances of the OP battery."""
     generator = np.random.default_rng(4)
     evaluator = Evaluator(OP)
@@ -42,27 +42,27 @@ def watched(truth: Floats, episodes: int = 150) -> tuple[bool, bool]:
         posterior.update(columns[row, : len(OP.features)], y, episode)
     stands = alarm.standing
     if stands is None:
-        stands = alarm.fails(believed(posterior), evaluator, columns[rows], outcomes, rows)
+        stands = alarm.fails(belief_of(posterior), evaluator, columns[rows], outcomes, rows)
     return alarm.raised, stands
 
 
 def test_an_able_agent_is_described_and_no_surprise() -> None:
     able = [*(0.95 * node.prior.high for node in OP.latents[:7]), 0.0, 0.02]
-    assert watched(LayoutAgent(OP, np.array(able)).probability(BATTERY)) == (False, False)
+    assert watch_it(LayoutAgent(OP, np.array(able)).probability(BATTERY)) == (False, False)
 
 
 def test_one_that_never_fails_is_described_too() -> None:
     """The layout expects a few failures of anybody: that is seen, and does not matter."""
-    assert watched(np.ones(len(BATTERY))) == (True, False)
+    assert watch_it(np.ones(len(BATTERY))) == (True, False)
 
 
 @pytest.mark.parametrize("number", [25, 29])
 def test_an_agent_that_acts_by_the_apparatus_is_not_described(number: int) -> None:
     agent = next(agent for agent in synthetic_agents() if agent.number == number)
-    assert watched(agent.probability(BATTERY)) == (True, True)
+    assert watch_it(agent.probability(BATTERY)) == (True, True)
 
 
-def believed(posterior: LivePosterior) -> Belief:
+def belief_of(posterior: LivePosterior) -> Belief:
     return Belief(posterior.particles, posterior.weights)
 
 
@@ -92,7 +92,7 @@ def fails_on(
         outcomes = np.where(able, outcomes_of(z), outcomes_of(other))
     posterior = LivePosterior(layout, seed, particles=500)
     posterior.update_all(features, outcomes)
-    return fails(believed(posterior), evaluator, columns, outcomes, [[strata]])
+    return fails(belief_of(posterior), evaluator, columns, outcomes, [[strata]])
 
 
 @pytest.mark.slow
@@ -123,11 +123,11 @@ def test_a_single_unlikely_outcome_is_no_misfit() -> None:
     posterior.update_all(features, outcomes)
     alone = (np.arange(40) == 20).astype(np.int64)
     assert not fails(
-        believed(posterior), evaluator, evaluator.columns(features), outcomes, [[alone]]
+        belief_of(posterior), evaluator, evaluator.columns(features), outcomes, [[alone]]
     )
 
 
 def test_without_outcomes_nothing_fails(aaio: Layout) -> None:
     posterior, evaluator = LivePosterior(aaio, 0, particles=500), Evaluator(aaio)
     columns = evaluator.columns(np.empty((0, len(aaio.features))))
-    assert not fails(believed(posterior), evaluator, columns, np.empty(0), [])
+    assert not fails(belief_of(posterior), evaluator, columns, np.empty(0), [])

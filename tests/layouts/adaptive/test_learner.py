@@ -243,16 +243,16 @@ def test_what_is_made_for_an_offer_is_told_by_what_it_is(
     learner.learn("made", choice.instance, features)
     learner.tell("made", 1.0)
     np.testing.assert_array_equal(learner.data().features, [features])
-    asked = _asked(learner, 10)
+    asked = _ask_some(learner, 10)
     assert choice.instance not in asked  # one is made of an offer
     again = Learner(bank, Policy(generate=True, random_share=0.0), EVER, 3)
     again.restore(learner.save())
-    assert _asked(again, 3) == _asked(learner, 3)
+    assert _ask_some(again, 3) == _ask_some(learner, 3)
     with pytest.raises(ValueError, match="is not on offer"):
         learner.learn("other", "nothing", features)
 
 
-def _asked(learner: Learner, count: int) -> list[str]:
+def _ask_some(learner: Learner, count: int) -> list[str]:
     made: list[str] = []
     for episode in range(100, 100 + count):
         choice = learner.ask(episode=episode)

@@ -35,23 +35,23 @@ def learner_of(variant: str = "success", seed: int = 1) -> Learner:
 
 
 def telling(outcome: Any) -> Callable[[Learner], object]:
-    return lambda learner: learner.tell(asked(learner), outcome)
+    return lambda learner: learner.tell(ask_next(learner), outcome)
 
 
-def asked(learner: Learner) -> str:
+def ask_next(learner: Learner) -> str:
     choice = learner.ask()
     assert choice is not None
     return choice.instance
 
 
 def twice(learner: Learner) -> None:
-    name = asked(learner)
+    name = ask_next(learner)
     learner.tell(name, 1.0)
     learner.tell(name, 1.0)
 
 
 def of_another(learner: Learner) -> None:
-    name = asked(learner)
+    name = ask_next(learner)
     other = next(one for one in NAMES if one != name)
     learner.tell(other, 1.0, 0)
 
@@ -113,8 +113,8 @@ def test_a_mistake_is_refused_and_counts_for_nothing(
 def test_what_is_right_is_told_as_it_is_meant(right: Any) -> None:
     """L6, L15."""
     learner, plain = learner_of(), learner_of()
-    learner.tell(asked(learner), right)
-    plain.tell(asked(plain), 1.0)
+    learner.tell(ask_next(learner), right)
+    plain.tell(ask_next(plain), 1.0)
     assert learner.summary() == plain.summary()
 
 
@@ -123,7 +123,7 @@ def test_asking_twice_and_after_enough_changes_nothing() -> None:
     once, often = learner_of(), learner_of()
     while not once.verdict().stop:
         assert often.ask() == often.ask()
-        name = asked(once)
+        name = ask_next(once)
         once.tell(name, float(name < "i10"))
         often.tell(name, float(name < "i10"))
     assert often.ask() == often.ask()
@@ -150,7 +150,7 @@ def test_pending_episodes_are_told_in_any_order_and_keep_their_numbers() -> None
         again.tell(name, outcome, number)
     assert again.summary() == learner.summary()
     learner.invalidate(1)
-    assert asked(learner)  # with a number that is free
+    assert ask_next(learner)  # with a number that is free
 
 
 def test_an_item_that_is_asked_twice_says_which_is_told() -> None:
@@ -167,7 +167,7 @@ def test_an_item_that_is_asked_twice_says_which_is_told() -> None:
 def test_nothing_is_told_by_a_call_of_its_own() -> None:
     learner = learner_of("score")
     before = learner.summary()
-    learner.tell_nothing(asked(learner))
+    learner.tell_nothing(ask_next(learner))
     assert learner.summary() == before
     assert (learner.n, learner.data().weights.tolist()) == (1, [0.0])
     again = learner_of("score")
@@ -188,7 +188,7 @@ def test_nothing_is_told_by_a_call_of_its_own() -> None:
 )
 def test_a_learner_goes_on_only_as_it_was(other: Callable[[], Learner], says: str) -> None:
     learner = learner_of()
-    learner.tell(asked(learner), 1.0)
+    learner.tell(ask_next(learner), 1.0)
     with pytest.raises(ValueError, match=says):
         other().restore(learner.save())
 

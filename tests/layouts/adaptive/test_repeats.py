@@ -50,7 +50,7 @@ class Played(NamedTuple):
         return sum(tell.weight for tell in self.posterior.tells)
 
 
-def played(
+def play_out(
     layout: Layout, features: Floats, policy: Policy, *, random: bool, most: int = 120
 ) -> Played:
     """A session of an agent that draws anew in every episode, or once for every instance."""
@@ -79,7 +79,7 @@ def played(
 def test_a_deterministic_agent_is_recognised_and_its_battery_exhausted(
     aaio: Layout, draw_instances: Draw
 ) -> None:
-    found = played(aaio, draw_instances(20, 1), Policy(exposures=0), random=False)
+    found = play_out(aaio, draw_instances(20, 1), Policy(exposures=0), random=False)
     assert found.verdict.reason == EXHAUSTED
     assert set(found.rows) == set(range(20))
     assert found.retest.agreements == found.retest.pairs > 0
@@ -94,15 +94,15 @@ def test_a_random_agent_may_be_asked_again_and_is_known_better_for_it(
     aaio: Layout, draw_instances: Draw
 ) -> None:
     features = draw_instances(20, 1)
-    once = played(aaio, features, Policy(), random=True)
-    often = played(aaio, features, Policy(exposures=0), random=True)
+    once = play_out(aaio, features, Policy(), random=True)
+    often = play_out(aaio, features, Policy(exposures=0), random=True)
     assert often.verdict.reason == "the budget of 120 episodes is used up"
     assert often.retest.determinism < 0.4
     assert 40.0 < often.worth < 120.0
     assert often.reasons["probe"] > 0
     for before, after in zip(once.posterior.summary()[:2], often.posterior.summary(), strict=False):
         assert after.sd < 0.9 * before.sd
-    capped = played(aaio, features, Policy(exposures=2), random=True)
+    capped = play_out(aaio, features, Policy(exposures=2), random=True)
     assert max(Counter(capped.rows).values()) == 2
     assert capped.verdict.reason == EXHAUSTED
 

@@ -37,7 +37,7 @@ ORDER: Final = np.random.default_rng(1).permutation(COUNT)
 """The order in which arenas are played, so that colours do not take turns."""
 
 
-def examined(bank: Bank, outcomes: Floats, seed: int = 0) -> Examination:
+def examine_bank(bank: Bank, outcomes: Floats, seed: int = 0) -> Examination:
     rows = ORDER[len(bank) > ORDER][: len(outcomes)]
     columns = bank.evaluator.columns(bank.features[rows])
     playable = ~np.isin(np.arange(len(bank)), rows)
@@ -47,14 +47,14 @@ def examined(bank: Bank, outcomes: Floats, seed: int = 0) -> Examination:
 
 
 def test_an_able_agent_passes_and_contradicts_nothing(bank: Bank) -> None:
-    found = examined(bank, np.ones(40))
+    found = examine_bank(bank, np.ones(40))
     assert found.passes(last=False)
     assert not found.contradicts
 
 
 def test_an_agent_that_fails_by_a_colour_is_named_where_noise_would_explain_it(bank: Bank) -> None:
     failing = (ORDER[:40] % 2 == 0).astype(np.float64)
-    found = examined(bank, failing)
+    found = examine_bank(bank, failing)
     assert found.contradicts
     assert not found.passes(last=True)
     assert found.suspects[0].stratification == "red"
@@ -65,7 +65,7 @@ def test_an_agent_that_fails_by_a_colour_is_named_where_noise_would_explain_it(b
 
 def test_it_follows_from_what_was_told_and_wants_what_can_be_played(bank: Bank) -> None:
     outcomes = np.ones(20)
-    first, again = examined(bank, outcomes), examined(bank, outcomes)
+    first, again = examine_bank(bank, outcomes), examine_bank(bank, outcomes)
     assert first.log_evidence == again.log_evidence
     assert (first.wanted == again.wanted).all()
     assert not first.wanted[ORDER[:20]].any()
@@ -78,7 +78,7 @@ def test_counts_and_scores_are_examined_too(variant: str) -> None:
     features = np.tile([5.0, 4.0][: len(layout.features)], (20, 1))
     bank = Bank(layout, features, ["one"] * 20)
     best = 4.0 if variant == "trials" else 0.95
-    found = examined(bank, np.full(10, best))
+    found = examine_bank(bank, np.full(10, best))
     assert found.log_evidence < 0.0
     assert np.isfinite(found.wanted).all()
 
@@ -92,7 +92,7 @@ def test_an_agent_of_the_layout_hardly_ever_looks_wrong(aaio: Layout, draw_insta
     chance = bank.evaluator.probability(theta, features)
     order = ORDER[ORDER < 60]
     found = [
-        examined(bank, (generator.random(60) < p[order]).astype(np.float64), seed=k)
+        examine_bank(bank, (generator.random(60) < p[order]).astype(np.float64), seed=k)
         for k, p in enumerate(chance)
     ]
     assert not any(one.contradicts for one in found)
@@ -116,7 +116,7 @@ def test_what_is_drawn_for_the_check_has_its_reason_and_propensity(bank: Bank) -
 def test_a_session_goes_on_by_the_check_and_replays_bit_by_bit(bank: Bank) -> None:
     rule = StoppingRule(max_episodes=60, target_sd=0.25)
 
-    def played() -> tuple[list[tuple[str, str]], Learner]:
+    def play_out() -> tuple[list[tuple[str, str]], Learner]:
         learner = Learner(bank, rule=rule, seed=3)
         chosen: list[tuple[str, str]] = []
         while not learner.verdict().stop and (choice := learner.ask()):
@@ -125,8 +125,8 @@ def test_a_session_goes_on_by_the_check_and_replays_bit_by_bit(bank: Bank) -> No
             learner.tell(choice.instance, float(not red), choice.episode)
         return chosen, learner
 
-    chosen, learner = played()
-    again, _ = played()
+    chosen, learner = play_out()
+    again, _ = play_out()
     assert chosen == again
     assert learner.contradicted or not learner.settled
     assert "red" in learner.misfit or not learner.contradicted

@@ -38,7 +38,7 @@ TWO = with_outcomes({"count": COUNT, "first": EASIER})
 SPREAD = np.array([[d, t] for d in (1.0, 3.0, 5.0, 8.0) for t in (1.0, 3.0)])
 
 
-def known(layout: Layout, particles: int = 2000) -> LivePosterior:
+def knowledge_of(layout: Layout, particles: int = 2000) -> LivePosterior:
     """A posterior after a count at each of two instances."""
     posterior = LivePosterior(layout, 3, particles)
     for episode, (row, y) in enumerate((([4.0, 3.0], 2.0), ([6.0, 2.0], 0.0)), 1):
@@ -99,7 +99,7 @@ def exactly(posterior: LivePosterior, layout: Layout, row: Floats) -> tuple[Floa
 
 
 def test_drops_are_those_of_all_outcomes_together() -> None:
-    posterior = known(TWO)
+    posterior = knowledge_of(TWO)
     bank = Bank(TWO, SPREAD, ["p"] * len(SPREAD))
     found = GainEstimator(bank).scores(posterior)
     alone = [
@@ -118,7 +118,7 @@ def test_drops_are_those_of_all_outcomes_together() -> None:
 
 
 def test_information_of_all_outcomes_together() -> None:
-    posterior = known(TWO)
+    posterior = knowledge_of(TWO)
     whole = GainEstimator(Bank(TWO, SPREAD, ["p"] * len(SPREAD)))
     both = whole.information(posterior, [0])
     for mask in ([True, False], [False, True]):
@@ -136,7 +136,7 @@ def test_information_of_all_outcomes_together() -> None:
 
 
 def test_no_stake_is_expected_to_grow() -> None:
-    posterior, evaluator = known(TWO), Evaluator(TWO)
+    posterior, evaluator = knowledge_of(TWO), Evaluator(TWO)
     columns = evaluator.columns([[4.0, 2.0]])
     g = np.random.default_rng(7)
     drawn = posterior.particles[g.choice(2000, 3000, p=posterior.weights)]
@@ -151,11 +151,11 @@ def test_no_stake_is_expected_to_grow() -> None:
 
 
 def test_earlier_outcomes_of_an_episode_change_what_is_predicted_of_later_ones() -> None:
-    posterior, evaluator = known(TWO), Evaluator(TWO)
+    posterior, evaluator = knowledge_of(TWO), Evaluator(TWO)
     columns = evaluator.columns([[4.0, 3.0]])
     both = log_factors(posterior, evaluator, columns, [3.0, 1.0], 9)
     count = log_factors(posterior, evaluator, columns, [3.0, NAN], 9)
-    then = known(TWO)
+    then = knowledge_of(TWO)
     then.update([4.0, 3.0], [3.0, NAN], 9)
     assert then.moves == posterior.moves
     first = log_factors(then, evaluator, columns, [NAN, 1.0], 9)
