@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -147,15 +146,6 @@ def run(quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def main(arguments: Iterable[str] | None = None) -> int:
-    """Measure one figure of the tree on the path, for `run`, and print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("figure", choices=FIGURES)
-    name = parser.parse_args(None if arguments is None else [*arguments]).figure
-    print(json.dumps(FIGURES[name]()))
-    return 0
-
-
 def _row(
     name: str,
     pairs: list[tuple[float | None, float | None]],
@@ -230,5 +220,5 @@ def _worktree(commit: str) -> Generator[Path]:
             subprocess.run([*_GIT, "worktree", "remove", "--force", tree], check=True)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == "__main__":  # one figure of the tree on the path, for `run`
+    print(json.dumps(FIGURES[sys.argv[1]]()))
