@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 import numpy as np
 import pytest
-from inspect_ai import Task, eval, eval_retry
+from inspect_ai import Task, eval, eval_retry, eval_set
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.model import ModelOutput
@@ -495,3 +495,31 @@ def test_a_log_of_another_version_or_another_plan_is_refused(tmp_path: Path) -> 
     other = Plan.from_dict({**plan, "seed": 7})
     with pytest.raises(LogError, match="are not those that its plan chooses"):
         replayed(other, read.samples)
+
+
+def test_an_eval_set_goes_on_after_a_kill(tmp_path: Path) -> None:
+    whole = run(chosen(2), tmp_path / "whole", model="mockllm/model")
+    asked, folder = tmp_path / "asked", str(tmp_path / "set")
+    script = (
+        "from inspect_ai import eval_set\n"
+        f"eval_set({f'{SLOW}@chosen'!r}, {folder!r}, task_args=dict(at_once=2), log_buffer=1, "
+        "model='mockllm/model', display='none')\n"
+    )
+    started([sys.executable, "-c", script], asked, 9)
+    before = len(lines_of(asked))
+    os.environ["SUMS_ASKED"] = str(asked)
+    try:
+        done, logs = eval_set(
+            f"{SLOW}@chosen",
+            folder,
+            task_args={"at_once": 2},
+            model="mockllm/model",
+            display="none",
+        )
+    finally:
+        del os.environ["SUMS_ASKED"]
+    assert done
+    log = read_eval_log(logs[0].location)
+    assert choices(log) == choices(whole)
+    assert len(lines_of(asked)) <= 24 + 4  # what ran when it was killed was answered again
+    assert before >= 9
