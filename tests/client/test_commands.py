@@ -88,30 +88,6 @@ def test_an_agent_runs_and_its_episodes_play_again(
     assert [row["attempt"] for row in json.loads(streamed.stdout)] == [1]
 
 
-def test_a_session_whose_agent_comes_by_itself_waits_for_it(
-    server: Server, client: animalcat.Client, make_session: MakeSession
-) -> None:
-    session = make_session(agent="mine").name.removeprefix("sessions/")
-
-    def on_server(*words: str, code: int = 0) -> str:
-        done = call("session", *words, session, "--server", server.address)
-        assert done.exit_code == code, done.output
-        return done.output
-
-    client.pause_session(session)
-    told = on_server("resume")
-    assert f"--connect {server.address} --session {session}" in told
-    assert "--name mine" in told
-    (listed,) = [
-        row
-        for row in json.loads(on_server("show", "--json").join("[]"))
-        if row["session"] == session
-    ]
-    assert not listed["paused"]
-    assert "goes on when its agent comes" in on_server("resume", "--episodes", "3")
-    on_server("cancel")
-
-
 def test_an_agent_that_we_start_and_whose_code_fails_pauses_its_session(
     server: Server, client: animalcat.Client, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.cli.session.live import LiveSession, sparkline
+from animalcat.cli.session.live import LiveSession
 from animalcat.text.plain_console import PlainConsole
 from animalcat.v1 import sessions_pb2, types_pb2
 from animalcat.values import CapabilityStatus, Episode, Session, SessionEvent
@@ -73,37 +73,6 @@ def play_out(console: PlainConsole, **more: Any) -> LiveSession:
         shown.tell(SessionEvent(now, episode(number, FAILED if number > 3 else PASSED)))
     shown.know([*(episode(k, PASSED) for k in range(6)), episode(6)])
     return shown
-
-
-def test_an_outcome_that_is_both_known_and_told_is_one_dot() -> None:
-    file = io.StringIO()
-    console = PlainConsole(file=file, width=120, force_terminal=True)
-    shown = play_out(console)
-    shown.tell(SessionEvent(SESSION, episode(5, FAILED)))
-    file.truncate(0)
-    console.print(shown._table())  # pyright: ignore[reportPrivateUsage]
-    assert file.getvalue().count("●") == 5
-    assert file.getvalue().count("○") == 1
-
-
-def test_dots_are_in_the_order_of_episodes() -> None:
-    """An episode may be told before those that were there when the command began are known."""
-    file = io.StringIO()
-    console = PlainConsole(file=file, width=120, force_terminal=True)
-    shown = LiveSession(SESSION, console)
-    shown.tell(SessionEvent(SESSION, episode(2, FAILED)))
-    shown.know([episode(0, PASSED), episode(1, PASSED), episode(2, FAILED)])
-    file.truncate(0)
-    console.print(shown._table())  # pyright: ignore[reportPrivateUsage]
-    assert [dot for dot in file.getvalue() if dot in "●○"] == ["●", "●", "○"]
-
-
-def test_a_sparkline_shows_the_course() -> None:
-    assert sparkline([]) == ""
-    assert sparkline([2.0, 2.0]) == "▄▄"
-    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
-    assert sparkline(range(160), 8) == "▁▂▃▄▅▆▇█"
-    assert sparkline([1, 0, 1], 1) == "▄"
 
 
 @pytest.mark.parametrize("width", [54, 120])

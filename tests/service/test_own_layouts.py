@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from animalcat.cli.shared.tables import calibrated
-from animalcat.layouts.library import parse_layout, text_of
+from animalcat.layouts.library import parse_layout
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import layout_of, own_layout
 from animalcat.v1 import results_pb2, sessions_pb2
@@ -44,15 +44,6 @@ async def test_a_session_keeps_the_layout_that_it_was_given(service: Any) -> Non
     assert store.layout(kept.layout_digest).text == REACHING
     await service.play(one)
     assert [c.name for c in (await service.get(one)).capabilities] == ["reach"]
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
-    session = await service.create(2, certify=False, seed=77)
-    store = service.running.engines.parts.store
-    spec = store.session(session.removeprefix("sessions/")).spec
-    assert store.layout(spec.layout_digest).text == text_of("aaio")
-    assert layout_of(spec, store).name == "aaio"
 
 
 MERGES = "a: &a {x: 1, y: 2}\n" + "".join(

@@ -23,7 +23,6 @@ from animalcat.layouts.library import load_layout
 from animalcat.service.batteries import battery as batteries
 from animalcat.service.batteries import recipes
 from animalcat.service.batteries.battery import Battery, build_family
-from animalcat.service.batteries.built import build_key
 from animalcat.service.batteries.estimate import with_estimate
 from animalcat.service.batteries.recipes import build_recipe
 from animalcat.service.host.private import server_for
@@ -184,18 +183,6 @@ def test_a_battery_of_one_family_is_not_built_again(
     assert [*again.instances] == [*first.instances]
     with pytest.raises(ValueError, match="at least one arena"):
         build_family("cups", 2, 1, tmp_path / "again")
-
-
-def test_a_battery_is_kept_by_the_layout_that_chose_its_arenas() -> None:
-    keys = {build_key(recipe().digest, None, 3, layout) for layout in ("", "one", "other")}
-    assert len(keys) == 3
-
-
-def test_the_digest_follows_from_what_the_recipe_says(battery: Battery, tmp_path: Path) -> None:
-    commented = recipe(RECIPE + "# a comment\n")
-    assert build_recipe(commented, tmp_path).digest == battery.digest
-    other = recipe(RECIPE.replace("CC0-1.0", "CC-BY-4.0"))
-    assert build_recipe(other, tmp_path).digest != battery.digest
 
 
 def test_the_manifest_says_what_is_there(battery: Battery) -> None:
