@@ -505,7 +505,7 @@ def test_an_eval_set_goes_on_after_a_kill(tmp_path: Path) -> None:
         f"eval_set({f'{SLOW}@chosen'!r}, {folder!r}, task_args=dict(at_once=2), log_buffer=1, "
         "model='mockllm/model', display='none')\n"
     )
-    started([sys.executable, "-c", script], asked, 9)
+    start_one([sys.executable, "-c", script], asked, 9)
     before = len(lines_of(asked))
     os.environ["SUMS_ASKED"] = str(asked)
     try:
