@@ -135,7 +135,7 @@ class Lab(Client):
         self._reach_in = reach
         self._open: tuple[PrivateLoop, AsyncClient] | None = None
         if now:
-            self._opened()
+            self._open_loop()
 
     def _reach(self) -> PendingConnection:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._reach_in(self._stack)

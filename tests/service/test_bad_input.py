@@ -322,7 +322,7 @@ class TestRequests:
             ({"backend": "none"}, "NOT_FOUND", "UNKNOWN_BACKEND", "sim"),
             ({"agent": ""}, "INVALID_ARGUMENT", "INVALID_NAME", "agent"),
             ({"agent": "=1+1"}, "INVALID_ARGUMENT", "INVALID_NAME", "formula"),
-            ({"agent": "a\x1b[2J"}, "INVALID_ARGUMENT", "INVALID_NAME", "do not print"),
+            ({"agent": "a\x1b[2J"}, "INVALID_ARGUMENT", "INVALID_REQUEST", "leave it out"),
             (
                 {"policy": sessions_pb2.SelectionPolicy(name=NEWER)},
                 "INVALID_ARGUMENT",
