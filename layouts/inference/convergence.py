@@ -18,7 +18,6 @@ _LEAST: Final = 4
 """Fewest draws of a chain of which there is anything to say."""
 _TAILS: Final = (0.05, 0.95)
 _BLOM: Final = 3.0 / 8.0
-_FACTORS: Final = (2, 3, 5, 7, 11)
 
 
 def rhat(values: Floats) -> float:
@@ -73,7 +72,7 @@ def _ess(values: Floats) -> float:
         return float(values.size)
     covariance = _autocovariance(values).mean(axis=0)
     variance = covariance[0] * draws / (draws - 1.0)
-    whole = covariance[0] * draws / (draws - 1.0) * (draws - 1.0) / draws
+    whole = covariance[0]
     if chains > 1:
         whole += np.var(values.mean(axis=1), ddof=1)
     correlation = 1.0 - (variance - covariance) / whole
@@ -99,16 +98,6 @@ def _ess(values: Floats) -> float:
 def _autocovariance(values: Floats) -> Floats:
     """Autocovariance of each chain at every lag, (chains, draws)."""
     draws = values.shape[1]
-    size = 2 * draws
-    while not _is_smooth(size):
-        size += 1
+    size = 1 << (2 * draws - 1).bit_length()  # padded, so that no lag comes round again
     waves = np.fft.rfft(values - values.mean(axis=1, keepdims=True), n=size, axis=1)
     return np.fft.irfft(waves * np.conjugate(waves), n=size, axis=1)[:, :draws] / draws
-
-
-def _is_smooth(number: int) -> bool:
-    """Whether it has small factors alone, for which transforms are fast."""
-    for factor in _FACTORS:
-        while number % factor == 0:
-            number //= factor
-    return number == 1
