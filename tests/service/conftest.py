@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -241,14 +240,6 @@ class Service:
             yield stream
         finally:
             stream.call.cancel()
-
-    async def until_left(self, session: str) -> None:
-        """Wait until the server has seen that the session's agent is gone."""
-        for _ in range(600):
-            if (await self.get(session)).state != sessions_pb2.SESSION_STATE_RUNNING:
-                return
-            await asyncio.sleep(0.05)
-        raise AssertionError(f"session {session} still has an agent after 30 s")
 
     async def play(
         self,

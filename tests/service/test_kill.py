@@ -54,7 +54,7 @@ def test_what_was_started_ends_also_when_the_game_breaks(
         started.extend(stage._processes.values())  # pyright: ignore[reportPrivateUsage]
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(stage, "_created", lambda: "session")
+    monkeypatch.setattr(stage, "_create_session", lambda: "session")
     monkeypatch.setattr(stage, "_over", breaks)
     with pytest.raises(RuntimeError, match="broken"):
         stage.play()

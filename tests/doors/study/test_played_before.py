@@ -118,7 +118,7 @@ async def test_an_exported_study_is_fitted_with_what_was_played_before(
         await service.import_files()
         store = StudyStore(home, read_study(file))
         for visit in (1, 2):
-            one, _ = store.enter(PID)
+            one, _ = store.enter(PID, known=store.known(PID))  # by the browser's key
             assert one.visit == visit
             for event in PAGES:
                 store.append(one.id, event)
