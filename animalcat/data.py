@@ -22,10 +22,10 @@ from typing import Any, TypeAlias
 from animalcat.client import Client
 from animalcat.client.blocking_client import connect
 from animalcat.service.host.lock import local_address, running_server
-from animalcat.service.host.private import shown_to_own
+from animalcat.service.host.private import proof_for_own
 from animalcat.service.host.settings import Settings
 from animalcat.service.upkeep.backup import BackedUp, back_up
-from animalcat.service.upkeep.place import DataError, Place, Tell, opened, silent
+from animalcat.service.upkeep.place import DataError, Place, Tell, open_place, silent
 from animalcat.service.upkeep.pruning import Loss, Plan, Pruned, plan_pruning
 from animalcat.service.upkeep.pruning import prune as prune_planned
 from animalcat.service.upkeep.restore import Restored
@@ -71,7 +71,7 @@ def verify(
     Raises:
         AnimalcatError: There is no store, or it cannot be read.
     """
-    with opened(settings_for(folder, store)) as place:
+    with open_place(settings_for(folder, store)) as place:
         return verify_store(place, tell)
 
 
@@ -95,7 +95,7 @@ def backup(
     Raises:
         AnimalcatError: It cannot be made; the store is as it was.
     """
-    with opened(settings_for(folder, store)) as place:
+    with open_place(settings_for(folder, store)) as place:
         return back_up(place, Path(to), with_keys=with_keys, tell=tell)
 
 
@@ -138,7 +138,7 @@ def plan(
     Raises:
         AnimalcatError: There is no store.
     """
-    with opened(settings_for(folder, store)) as place:
+    with open_place(settings_for(folder, store)) as place:
         return plan_pruning(place, older_than=older_than, owner=owner, audit=audit, tell=tell)
 
 
@@ -156,7 +156,7 @@ def prune(
     Raises:
         AnimalcatError: There is no store, or a server has come meanwhile.
     """
-    with opened(settings_for(folder, store)) as place, _client_of_server(place) as server:
+    with open_place(settings_for(folder, store)) as place, _client_of_server(place) as server:
         return prune_planned(place, planned, server, tell)
 
 
@@ -188,5 +188,5 @@ def _client_of_server(place: Place) -> Generator[Client | None]:
             f"a server (process {holder.pid}) uses {place.home} but does not answer yet; try again",
             "UNAVAILABLE",
         )
-    with connect(address, **shown_to_own(place.home)) as client:
+    with connect(address, **proof_for_own(place.home)) as client:
         yield client

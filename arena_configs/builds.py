@@ -98,7 +98,7 @@ MERGING: Final = _SINCE_4
 """Builds that know `mergeNextArena`."""
 
 
-def unheeded(item: Item, build: Build) -> list[BuildSpecificField]:
+def unheeded_fields(item: Item, build: Build) -> list[BuildSpecificField]:
     """The fields that an item gives and that a build does not heed."""
     name = canonical_name(item.name)
     return [
@@ -110,9 +110,9 @@ def unheeded(item: Item, build: Build) -> list[BuildSpecificField]:
     ]
 
 
-def as_heeded(item: Item, build: Build) -> Item:
+def heeded_item(item: Item, build: Build) -> Item:
     """An item without the fields that a build does not heed."""
-    fields = unheeded(item, build)
+    fields = unheeded_fields(item, build)
     if not fields:
         return item
     return item.model_copy(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from animalcat.arena_configs.builds import NEWEST, Build, unheeded
+from animalcat.arena_configs.builds import NEWEST, Build, unheeded_fields
 from animalcat.arena_configs.catalogue import canonical_name
 from animalcat.arena_configs.model import (
     Arena,
@@ -79,7 +79,7 @@ def _in_play(arena: Arena, build: Build) -> Iterator[str]:
         field = f"items[{index}]"
         if canonical_name(item.name) not in ("SpawnerButton", "DataZone"):
             continue
-        lost = {heeded.field for heeded in unheeded(item, build)}
+        lost = {heeded.field for heeded in unheeded_fields(item, build)}
         if "operations" not in lost:
             yield from _drawing(item.operations, f"{field}.operations")
         if item.reward_names:

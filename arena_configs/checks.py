@@ -11,7 +11,7 @@ from typing import Final
 from pydantic.alias_generators import to_camel
 
 from animalcat.arena_configs.bounds import ENDLESS, out_of_bounds
-from animalcat.arena_configs.builds import MERGING, NEWEST, Build, unheeded
+from animalcat.arena_configs.builds import MERGING, NEWEST, Build, unheeded_fields
 from animalcat.arena_configs.catalogue import KINDS, ObjectKind, canonical_name
 from animalcat.arena_configs.chance import LEFT, ORDER, left_to_chance
 from animalcat.arena_configs.draws import Draws
@@ -280,7 +280,7 @@ def _item(item: Item, field: str, build: Build) -> Iterator[_Finding]:
         message = f"Animal-AI has no object `{item.name[:60]}`; it is not spawned"
         yield f"{field}.name", "warning", "unknown-object", message
         return
-    for heeded in unheeded(item, build):
+    for heeded in unheeded_fields(item, build):
         alias = Item.model_fields[heeded.field].alias or heeded.field
         message = f"{_say_what_is_ignored(alias, build, heeded.builds)} (on {name})"
         yield f"{field}.{alias}", "warning", "ignored-field", message

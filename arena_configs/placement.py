@@ -45,7 +45,7 @@ from animalcat.arena_configs.orders import (
     UnityOrder,
 )
 from animalcat.arena_configs.sequence import ArenaSequence, episode_arenas, of_parts
-from animalcat.arena_configs.signs import drawn
+from animalcat.arena_configs.signs import draw_sign
 
 MAX_OBJECTS: Final = 2000
 """Greatest number of objects in an arena; the real files at hand have up to 204."""
@@ -328,7 +328,7 @@ class _Placer:
         names = thing.item.symbol_names
         if thing.kind.tag != "SignPoster" or not names:
             return thing
-        code = drawn(names[0], self._order.squares())
+        code = draw_sign(names[0], self._order.squares())
         if code != names[0]:
             for number, row in enumerate(code.split("/")):
                 self._order.chance.drawn[f"{field}.row{number}"] = float(int(row, 2))

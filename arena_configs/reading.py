@@ -14,7 +14,7 @@ from animalcat.arena_configs.builds import NEWEST, Build
 from animalcat.arena_configs.checks import OF_BATTERY, check_loaded
 from animalcat.arena_configs.loader import LoadedConfig, load_config, load_text
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, ArenaWarning, Problem
-from animalcat.arena_configs.sequence import ArenaSequence, arena_numbers, merged
+from animalcat.arena_configs.sequence import ArenaSequence, arena_numbers, merge_arenas
 
 UNPASSABLE: Final = "unreachable-pass-mark"
 """Code of the error that no play exceeds the pass mark."""
@@ -77,7 +77,7 @@ def read_played(
         ArenaError: It cannot be read.
     """
     name, loaded = _load_source(source)
-    arena = source if isinstance(source, Arena) else merged(loaded.config)
+    arena = source if isinstance(source, Arena) else merge_arenas(loaded.config)
     return arena, _episode_problems(name, loaded, build)
 
 

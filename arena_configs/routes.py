@@ -658,27 +658,27 @@ class _Pull:
         while changed:
             changed = False
             for k in range(len(kept) - 2, 0, -1):
-                if self._seen(kept[k - 1], kept[k + 1]):
+                if self._has_sight(kept[k - 1], kept[k + 1]):
                     del kept[k]
                     changed = True
         return self._add_heights(kept, self._ease_bends(kept))
 
     def _farthest(self, k: int) -> int:
-        if self._seen(k, self._end):
+        if self._has_sight(k, self._end):
             return self._end
         good, step = k + 1, 2
-        while k + step < self._end and self._seen(k, k + step):
+        while k + step < self._end and self._has_sight(k, k + step):
             good, step = k + step, 2 * step
         bad = min(k + step, self._end)
         while bad - good > 1:
             middle = (good + bad) // 2
-            if self._seen(k, middle):
+            if self._has_sight(k, middle):
                 good = middle
             else:
                 bad = middle
         return good
 
-    def _seen(self, i: int, j: int) -> bool:
+    def _has_sight(self, i: int, j: int) -> bool:
         if j == i + 1:
             return True
         a, b = self._points[i], self._points[j]

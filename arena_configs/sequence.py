@@ -86,7 +86,7 @@ def _arenas(arena: Arena) -> tuple[Arena, ...]:
     return tuple(arena.config().arenas.values()) if isinstance(arena, ArenaSequence) else (arena,)
 
 
-def merged(config: ArenaConfig, number: int | None = None) -> Arena:
+def merge_arenas(config: ArenaConfig, number: int | None = None) -> Arena:
     """The arena that an episode starts with, together with those that it merges with.
 
     Args:

@@ -100,7 +100,7 @@ class Sight:
         hiders: dict[int, PlacedObject] = {}
         glass: dict[int, PlacedObject] = {}
         for thing, solid in near:
-            met = crossed(solid, origin, ends)
+            met = crossed_lines(solid, origin, ends)
             if thing.kind.alpha >= 1.0 and met.any():
                 hidden |= met
                 hiders[id(thing)] = thing
@@ -149,7 +149,7 @@ def _facing(eye: Array, center: Array, radius: float) -> Array:
     return center + radius * (DISC[:, :1] * right + DISC[:, 1:] * up)
 
 
-def crossed(solid: Solid, eye: Array, ends: Array) -> Mask:
+def crossed_lines(solid: Solid, eye: Array, ends: Array) -> Mask:
     """Which of the lines from the eye to the ends, (n, 3), pass through a solid, (n,)."""
     middle = np.array(solid.center)
     half = np.maximum(np.array(solid.half), 1e-6)

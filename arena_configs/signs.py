@@ -94,7 +94,7 @@ def sign_picture(name: str | None) -> Picture:
     return Picture(SYMBOLS.get(name, ()), _COLORS.get(name))
 
 
-def drawn(name: str, rng: np.random.Generator) -> str:
+def draw_sign(name: str, rng: np.random.Generator) -> str:
     """Draw the random squares of a name, so that its picture leaves nothing to chance.
 
     Args:

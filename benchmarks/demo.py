@@ -11,7 +11,7 @@ import numpy as np
 from rich.progress import Progress
 
 from animalcat.arena_configs.batteries.library import RECIPES, load_recipe
-from animalcat.cli.demo import DEMOS, Demonstration, observed_by
+from animalcat.cli.demo import DEMOS, Demonstration, agent_observation
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining.session import verdict_of
@@ -108,7 +108,7 @@ def _place(demo: Demonstration, folder: Path) -> Place:
         battery = build_recipe(load_recipe(demo.battery), folder, processes=PROCESSES)
     else:
         battery = build_family(demo.battery, FAMILY_SIZE, 0, folder, processes=PROCESSES)
-    shown = observed_by(demo.agent)
+    shown = agent_observation(demo.agent)
     return Place(folder, battery.digest, demo.layout, demo.variant, shown=shown)
 
 

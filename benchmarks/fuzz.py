@@ -35,7 +35,7 @@ from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import own_layout
 from animalcat.service.recording.reader import RecordingError, read_episode
 from benchmarks import fuzz_rpc
-from benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, Tally, mutated
+from benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, Tally, mutate
 
 INPUTS: Final = 100_000
 QUICK: Final = 1_500
@@ -64,7 +64,7 @@ def attack(
         with suppress(*allowed):  # imports and compiles what it needs
             read(seed)
     for _ in range(number):
-        data = mutated(rng, seeds)
+        data = mutate(rng, seeds)
         start, accepted, wrong = time.process_time(), False, ""
         try:
             read(data)

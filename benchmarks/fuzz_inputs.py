@@ -74,7 +74,7 @@ class Tally:
         }
 
 
-def mutated(rng: random.Random, seeds: Sequence[bytes]) -> bytes:
+def mutate(rng: random.Random, seeds: Sequence[bytes]) -> bytes:
     """Return one of the seeds with one to eight changes."""
     data = bytearray(rng.choice(seeds))
     for _ in range(rng.choice((1, 1, 2, 3, 8))):

@@ -27,7 +27,7 @@ from animalcat.v1 import (
     sessions_pb2,
     sessions_pb2_grpc,
 )
-from benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, SPECIAL, Tally, mutated
+from benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, SPECIAL, Tally, mutate
 
 FILES: Final = (
     *(access_pb2, campaigns_pb2, gateway_pb2, layouts_pb2, operations_pb2, results_pb2),
@@ -88,7 +88,9 @@ def attack(folder: Path, number: int, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def made(rng: random.Random, kind: Descriptor, names: list[str], depth: int = DEPTH) -> Message:
+def make_message(
+    rng: random.Random, kind: Descriptor, names: list[str], depth: int = DEPTH
+) -> Message:
     """Return a message whose fields are set at random, partly to names that exist."""
     message: Any = GetMessageClass(kind)()
     for one in kind.fields:
@@ -102,7 +104,7 @@ def made(rng: random.Random, kind: Descriptor, names: list[str], depth: int = DE
             if entry is not None:
                 if depth == 0:
                     continue
-                inner = made(rng, entry, names, depth - 1)
+                inner = make_message(rng, entry, names, depth - 1)
                 if one.is_repeated:
                     getattr(message, one.name).add().CopyFrom(inner)
                 else:
@@ -176,8 +178,8 @@ async def _session(channel: grpc.aio.Channel) -> list[str]:
 
 
 def _frame(rng: random.Random, method: MethodDescriptor, names: list[str]) -> bytes:
-    data = made(rng, method.input_type, names).SerializeToString()
-    return mutated(rng, [data]) if rng.random() < 0.3 else data
+    data = make_message(rng, method.input_type, names).SerializeToString()
+    return mutate(rng, [data]) if rng.random() < 0.3 else data
 
 
 def _hello(names: list[str]) -> bytes:

@@ -113,7 +113,7 @@ class Axis:
     start: float | None = None
 
 
-def grown(axis: Axis, sizes: Sequence[int], quick: bool) -> list[dict[str, Any]]:
+def measure_growth(axis: Axis, sizes: Sequence[int], quick: bool) -> list[dict[str, Any]]:
     """Measure one axis.
 
     Args:
@@ -519,4 +519,8 @@ def run(quick: bool) -> list[dict[str, Any]]:
         A row for each command: its cost at every size, and its slope.
     """
     warm()
-    return [row for axis in AXES for row in grown(axis, axis.quick if quick else axis.sizes, quick)]
+    return [
+        row
+        for axis in AXES
+        for row in measure_growth(axis, axis.quick if quick else axis.sizes, quick)
+    ]

@@ -16,7 +16,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena
 from animalcat.arena_configs.outcome import success
 from animalcat.envs.agents.base import EpisodeInfo
-from animalcat.envs.agents.limits.acting import drawn
+from animalcat.envs.agents.limits.acting import limit_numbers
 from animalcat.envs.agents.limits.catalogue import LIMITS
 from animalcat.envs.agents.limits.reference import Reference, read_reference
 from animalcat.envs.agents.load import make_agent
@@ -28,7 +28,7 @@ from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.simulation.simulate import prior_agents
-from animalcat.layouts.watching.beyond import LIFTS, lifted
+from animalcat.layouts.watching.beyond import LIFTS, lift_capabilities
 from animalcat.machine.processes import process_pool
 from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.measuring.measurement import Measurement
@@ -207,7 +207,7 @@ class Place:
         generator = rng(measurement.learner.n, "profiles", 0)
         prior = np.array([one.theta for one in prior_agents(layout, 4000, generator)])
         known = learner.posterior.particles
-        theta = np.vstack([prior, *(lifted(layout, known, lift) for lift in LIFTS)])
+        theta = np.vstack([prior, *(lift_capabilities(layout, known, lift) for lift in LIFTS)])
         rows = [measurement.coverage.features[name] for name, _ in told]
         outcomes = np.array([outcome for _, outcome in told], np.float64)
         evaluator = Evaluator(layout)
@@ -238,7 +238,7 @@ def in_episode(agent: str, seed: int) -> tuple[Reference, bool]:
             continue  # no decision is left to chance
         if LIMITS[name].unit != "share of episodes":
             limits[name] = value
-        elif drawn(name, seed).random() < read.number(name, 0.0):
+        elif limit_numbers(name, seed).random() < read.number(name, 0.0):
             limits[name] = 1.0
     return replace(read, limits=limits), not _CHANCE & limits.keys()
 

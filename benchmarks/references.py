@@ -20,7 +20,7 @@ from animalcat.cli.shared.profile_references import (
     PREFIX,
     REFERENCES,
     batteries,
-    named,
+    file_name_of,
     reference_content,
 )
 from animalcat.lab.policies import PolicySource
@@ -56,7 +56,7 @@ def measure(agent: str, battery: str, folder: Path) -> Path:
     whole = folder / f"{result.id}.nc"
     with animalcat.local(folder) as lab:
         lab.save_profile(result.id, whole, "draws")
-    written = FOLDER / named(agent, battery)
+    written = FOLDER / file_name_of(agent, battery)
     thinned = folder / f"{result.id}-thinned.nc"
     thin(whole, thinned)
     written.write_bytes(gzip.compress(thinned.read_bytes(), 9, mtime=0))

@@ -75,7 +75,7 @@ class BuiltBattery(NamedTuple):
     left_out: int
 
 
-def built(name: str, battery: Battery, layout: Layout) -> BuiltBattery:
+def build_battery(name: str, battery: Battery, layout: Layout) -> BuiltBattery:
     """Take the instances of a battery that a layout covers.
 
     Raises:
@@ -117,7 +117,7 @@ def run(quick: bool, keep: Path | None = None) -> Rows:
     for name, layout in BATTERIES:
         with TemporaryDirectory() as folder:
             battery = arenas_of(name, Path(folder))
-            made += of_battery(built(name, battery, layout_on(battery, layout)), keep=keep)
+            made += of_battery(build_battery(name, battery, layout_on(battery, layout)), keep=keep)
     return made
 
 

@@ -100,12 +100,12 @@ async def _measure_cpu(address: str, way: str, name: str, steps: int) -> float:
         else:
             stream, question = await _open(channel, name)
 
-            async def relayed() -> None:
+            async def step_relay() -> None:
                 nonlocal question
                 await stream.write(_action(question.ask.step))
                 question = await _read(stream)
 
-            played = relayed
+            played = step_relay
 
         spent: list[float] = []
         for _ in range(_BLOCKS):
@@ -144,19 +144,19 @@ async def _measure(address: str, name: str, chunks: int) -> dict[str, Any]:
                 echo = channel_.stream_stream(METHOD)()
                 message = answer.SerializeToString()
 
-                async def answered() -> None:
+                async def step_agent() -> None:
                     nonlocal question
                     await agent.write(_action(question.ask.step))
                     question = await agent.read()
 
-                async def echoed() -> None:
+                async def step_echo() -> None:
                     await echo.write(message)
                     await echo.read()
 
                 rates: list[float] = []
                 baselines: list[float] = []
                 for chunk in range(chunks + 1):
-                    pair = (await _rate(answered), await _rate(echoed))
+                    pair = (await _rate(step_agent), await _rate(step_echo))
                     if chunk:  # the first one warms up
                         rates.append(pair[0])
                         baselines.append(pair[1])
@@ -183,7 +183,7 @@ async def _measure_direct(address: str, name: str, chunks: int) -> dict[str, Any
         environment = make_environment("sim", spec_from_proto(SPECS[name]))
         environment.load(load_text(ARENA.decode(), "bench").config.first, 0)
 
-        async def simulated() -> None:
+        async def step_simulator() -> None:
             environment.step(_CIRCLE[0])
 
         with _echo_server(_size(name)) as port:
@@ -191,7 +191,7 @@ async def _measure_direct(address: str, name: str, chunks: int) -> dict[str, Any
                 echoed = _echoing(bare)
                 times: list[tuple[float, float, float]] = []
                 for chunk in range(chunks + 1):
-                    found = [1.0 / await _rate(one) for one in (played, simulated, echoed)]
+                    found = [1.0 / await _rate(one) for one in (played, step_simulator, echoed)]
                     if chunk:
                         times.append((found[0], found[1], found[2]))
         environment.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from animalcat.arena_configs.features.definition import Reading
 from animalcat.arena_configs.features.start import SECONDS_PER_UNIT, bearing
 from animalcat.arena_configs.features.survey import Survey
-from animalcat.arena_configs.features.way import pushed
+from animalcat.arena_configs.features.way import pushed_blocks
 from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.placement import PlacedObject
 from animalcat.arena_configs.sightlines import SEEN
@@ -46,7 +46,7 @@ def explanation(placed: Survey, played: PlayMeasurement) -> dict[str, Any]:
             {"at": _round(turn.at), "degrees": round(turn.degrees, 1)} for turn in way.turns()
         ]
         if survey.pushes:
-            told["pushed"] = [_thing(thing) for thing in pushed(survey, way)]
+            told["pushed"] = [_thing(thing) for thing in pushed_blocks(survey, way)]
         if (choice := survey.choice) is not None:
             told["choice"] = {
                 "at": _round(choice.at),
@@ -118,7 +118,7 @@ def _of_way(survey: Survey) -> Iterator[str]:
         hand = "right" if turn.degrees > 0 else "left"
         yield f"It turns {abs(turn.degrees):.0f}° to the {hand} at {_place(turn.at)}."
     if survey.pushes:
-        names = ", ".join(map(_name_of, pushed(survey, way)))
+        names = ", ".join(map(_name_of, pushed_blocks(survey, way)))
         yield f"It leads through what has to be pushed aside: {names}."
     if (choice := survey.choice) is not None:
         yield (

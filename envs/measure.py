@@ -377,14 +377,16 @@ def _standing(survey: Survey, watched: GoalVisibility, which: int) -> OcclusionI
     if not intervals:
         return 0.0
     if math.isinf(intervals[-1].end):  # no other has no end
-        known = _seen_again(survey, watched, which, intervals[-1].start)
+        known = _time_of_next_sight(survey, watched, which, intervals[-1].start)
         if isinstance(known, str):
             return known
         intervals[-1] = OcclusionInterval(intervals[-1].start, known)
     return max(intervals, key=lambda gap: gap.length)
 
 
-def _seen_again(survey: Survey, watched: GoalVisibility, which: int, lost: float) -> float | str:
+def _time_of_next_sight(
+    survey: Survey, watched: GoalVisibility, which: int, lost: float
+) -> float | str:
     """When an agent that goes and looks could see the goal again, where it is at the end."""
     try:
         terrain = survey.walked

@@ -46,7 +46,7 @@ def watchable(environment: Environment) -> Environment:
     return _Onlooker(environment)
 
 
-def unwatched(environment: Environment) -> Environment:
+def unwrap_environment(environment: Environment) -> Environment:
     """The environment of which `watchable` made another."""
     return environment.environment if isinstance(environment, _Onlooker) else environment
 

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.sequence import merge_arenas
 from animalcat.envs.backends import plugin_versions
 from animalcat.envs.forks import rename, serve_forks
 from animalcat.envs.messages import HEADER, MessageKind, pack_steps, spec_from_json
@@ -174,7 +174,7 @@ def _answer(
 
 def _begin(environment: Environment, text: str, seed: int) -> Step:
     """Begin an episode in an arena."""
-    return environment.load(merged(load_text(text, "worker").config), seed)
+    return environment.load(merge_arenas(load_text(text, "worker").config), seed)
 
 
 def _error(error: Exception) -> bytes:

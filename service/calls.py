@@ -52,7 +52,7 @@ def owner_of_new() -> str:
     return "" if call is None else call.subject
 
 
-def begun(method: str, metadata: Iterable[tuple[str, str | bytes]] | None, peer: str) -> Call:
+def begin_call(method: str, metadata: Iterable[tuple[str, str | bytes]] | None, peer: str) -> Call:
     """Return a call that has just come, and make it the present one.
 
     Args:

@@ -458,8 +458,8 @@ def _guard(
     on_refusal: Callable[[ServiceError, str], None],
     details: grpc.HandlerCallDetails,
 ) -> Callable[[Any, Any], Awaitable[Any]]:
-    async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-        call = calls.begun(details.method, _metadata(details), context.peer())
+    async def guard_call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        call = calls.begin_call(details.method, _metadata(details), context.peer())
         try:
             with about(request=call.id):
                 if isinstance(request, _Malformed):
@@ -475,4 +475,4 @@ def _guard(
                 trailers.append((RETRY_METADATA, f"{shown.retry_seconds:.3f}"))
             await context.abort(shown.status, shown.message, tuple(trailers))
 
-    return guarded
+    return guard_call

@@ -31,7 +31,7 @@ def campaign_id(spec: CampaignSpec) -> str:
     return f"campaign-{_digest(spec)}"
 
 
-def asked_for(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
+def asked_values(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
     """Return what a caller asked for as plain values, which are equal for equal requests.
 
     The decision rules, plugins as they are installed, and the digest of a shipped layout are left
@@ -40,7 +40,7 @@ def asked_for(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
     """
     if isinstance(spec, CampaignSpec):
         whole = json.loads(_CAMPAIGN.dump_json(spec))
-        return {**whole, "session": asked_for(spec.session)}
+        return {**whole, "session": asked_values(spec.session)}
     asked = json.loads(_SESSION.dump_json(spec))
     del asked["rules"], asked["plugins"]
     for place, option in (
@@ -59,5 +59,5 @@ def asked_for(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
 
 
 def _digest(spec: SessionSpec | CampaignSpec) -> str:
-    text = json.dumps(asked_for(spec), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(asked_values(spec), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -15,7 +15,7 @@ import grpc
 from animalcat.errors import AnimalcatError
 from animalcat.service.access.callers import MACHINE, Caller, present
 from animalcat.service.access.gate import Gate
-from animalcat.service.calls import begun
+from animalcat.service.calls import begin_call
 from animalcat.service.errors import KINDS, ServiceError, public
 from animalcat.service.host.limits import EVALUATE, ServerLimits
 
@@ -85,7 +85,7 @@ class Calls:
 
         async def serve() -> None:
             try:
-                begun(method, None, peer)
+                begin_call(method, None, peer)
                 present.set(caller)
                 rule = self._gate.admit(method, caller)
                 if method != EVALUATE:  # the gateway checks it

@@ -111,7 +111,7 @@ def lines() -> dict[str, set[str]]:
     return dict(found for part in (commands, python, schemas) for found in part())
 
 
-def promised() -> dict[str, set[str]]:
+def promised_names() -> dict[str, set[str]]:
     """What the list holds."""
     rows = (line.partition(":") for line in LIST.read_text("utf-8").splitlines())
     return {name: set(each.strip().split("; ")) - {""} for name, _, each in rows}

@@ -32,7 +32,7 @@ def turn_over(item: Item) -> Item:
     return _move_item(item, lambda x, z: (z, ARENA_SIDE - x), lambda yaw: (yaw + 90.0) % 360.0)
 
 
-def painted(item: Item) -> Item:
+def paint_item(item: Item) -> Item:
     """An item in another colour, if it is of those that may have any."""
     if item.name not in PAINTED:
         return item
@@ -101,6 +101,6 @@ SYMMETRIES = {
     "mirror": Symmetry(mirror_item, signed=SIDES),
     "quarter turn": Symmetry(turn_over),
     "half turn": Symmetry(lambda item: turn_over(turn_over(item))),
-    "paint": Symmetry(painted, free=COLOURS),
+    "paint": Symmetry(paint_item, free=COLOURS),
 }
 """What must not matter to any demand but those named."""

@@ -434,12 +434,14 @@ def test_no_field_is_dropped(kind: type[Message]) -> None:
             message.CopyFrom(full)
             put(at(message, path), field, which)
         one, other = read(first), read(second)
-        if shown(one) == shown(other) and (kind is results_pb2.RecordedStep or one == other):
+        if show_value(one) == show_value(other) and (
+            kind is results_pb2.RecordedStep or one == other
+        ):
             dropped.add(name)  # arrays are compared by what they show
     assert dropped <= LEFT_OUT
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """All that a value holds, as text; what it shows of itself may be less."""
     return (
         repr(asdict(value)) if is_dataclass(value) and not isinstance(value, type) else repr(value)
@@ -460,7 +462,7 @@ def test_what_is_not_set_has_its_default(kind: type[Message]) -> None:
             message.CopyFrom(full)
             at(message, path).ClearField(field.name)
         setattr(at(zero, path), field.name, "" if field.type == Field.TYPE_STRING else 0)
-        assert (shown(read(unset)) == shown(read(zero))) == (name in ZERO), name
+        assert (show_value(read(unset)) == show_value(read(zero))) == (name in ZERO), name
 
 
 ZERO = {

@@ -146,7 +146,7 @@ def test_names_of_our_own_need_no_look_at_packages(monkeypatch: pytest.MonkeyPat
     make_environment("sim", ObservationSpec()).close()
     monkeypatch.setattr(plugins._process, "limits", [])
     with plugins.only([]):
-        assert plugins.allowed("family") == ()
+        assert plugins.allowed_names("family") == ()
 
 
 def test_two_of_one_name_are_both_named_and_neither_is_used(site: Path) -> None:
@@ -187,13 +187,13 @@ def test_a_server_loads_nothing_that_its_operator_did_not_allow(site: Path) -> N
     with pytest.raises(PluginNotAllowedError):
         plugins.load("layout", "reach")
     first.__exit__(None, None, None)
-    assert plugins.allowed("layout") == ("reach",)
+    assert plugins.allowed_names("layout") == ("reach",)
     second.__exit__(None, None, None)
     plugins.load("export", "lines")
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def installed_packages(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where the page's package and others are installed, for other processes."""
     site = tmp_path_factory.mktemp("there") / "site-packages"
     zipfile.ZipFile(wheel).extractall(site)
@@ -214,7 +214,7 @@ def print_alone(*words: str, code: int = 0) -> str:
     return done.stdout
 
 
-def test_the_list_names_packages_and_problems(installed: Path) -> None:
+def test_the_list_names_packages_and_problems(installed_packages: Path) -> None:
     found = {row["item"]: row for row in doctor_rows()}
     for kind, name in KINDS.items():
         assert found[f"{kind} {name}"]["status"] == "ok"
@@ -229,7 +229,9 @@ def test_the_list_names_packages_and_problems(installed: Path) -> None:
     assert f"{PACKAGE} 1.0" in families["straight"]["description"]
 
 
-def test_a_session_of_plugins_from_start_to_export(installed: Path, tmp_path: Path) -> None:
+def test_a_session_of_plugins_from_start_to_export(
+    installed_packages: Path, tmp_path: Path
+) -> None:
     home = tmp_path / "home"
     asked = {"battery": "few", "layout": "reach", "policy": "hardest", "backend": "fog"}
     with server_for(None, home) as address, animalcat.connect(address) as client:
@@ -262,7 +264,7 @@ def test_a_session_of_plugins_from_start_to_export(installed: Path, tmp_path: Pa
         waiting = client.create_session(agent="any", max_episodes=3, **asked)
         assert waiting.spec.plugins == used
 
-    path = installed / "animalcat_example" / "policy.py"
+    path = installed_packages / "animalcat_example" / "policy.py"
     before = path.read_text()
     path.write_text(before.replace("argmin", "argmax"))
     with server_for(None, home) as address, animalcat.connect(address) as client:

@@ -68,7 +68,7 @@ class AgentOutput:
         os.close(self._end)
 
 
-def shown(text: str) -> list[str]:
+def last_lines(text: str) -> list[str]:
     """Return the last lines of what an agent printed, as they are shown to people."""
     lines = harmless(text.replace("\r\n", "\n")).strip().splitlines()
     return [

@@ -162,7 +162,7 @@ def way() -> Way:
     for name in _order():
         plan = plan_of(network=False, limits=Limits(64, 1 << 30, 16 << 20, 256))
         try:
-            started = launched([sys.executable, "-I", "-S", "-c", "pass"], plan, name)
+            started = launch_command([sys.executable, "-I", "-S", "-c", "pass"], plan, name)
         except OSError as error:  # there is no folder for what is temporary
             said = said or str(error)
             continue
@@ -281,7 +281,7 @@ def _home(view: View, sees: Iterable[str]) -> str:
     return f"{WORK}/home" if inside or below or home.startswith(("/proc/", "/dev/")) else home
 
 
-def launched(command: Sequence[str], plan: ProcessPlan, name: str) -> ApartCommand:
+def launch_command(command: Sequence[str], plan: ProcessPlan, name: str) -> ApartCommand:
     """Return the command that runs a command as a plan says.
 
     Args:

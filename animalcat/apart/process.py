@@ -15,14 +15,14 @@ from typing import Final, Protocol, Self
 
 from animalcat.apart.confine import CANNOT
 from animalcat.apart.memory import MemoryLimit
-from animalcat.apart.output import AgentOutput, shown
+from animalcat.apart.output import AgentOutput, last_lines
 from animalcat.apart.plan import (
     ApartCommand,
     Limits,
     Permission,
     ProcessPlan,
     environment,
-    launched,
+    launch_command,
     named_variables,
     plan_of,
     way,
@@ -195,7 +195,7 @@ class AgentProcess:
         if apart:
             plan = _plan(read, bounds, network, door, ticket.folder, files, variables, notes)
             try:
-                started = launched(command, plan, best.name)
+                started = launch_command(command, plan, best.name)
             except ValueError as error:
                 raise ApartError(str(error)) from error
             if best.whole:
@@ -263,7 +263,7 @@ class AgentProcess:
     def output(self) -> str:
         """The last lines that it printed, and a hint where it failed for want of something."""
         text = self._output.text()
-        lines = shown(text)
+        lines = last_lines(text)
         if self._cut and any(word in text for word in _NETWORK):
             lines.append("The agent's process has no network unless you give --agent-may network.")
         if self._apart and any(word in text for word in _FILES):

@@ -44,7 +44,7 @@ class Meant(NamedTuple):
     path: Path | None = None
 
 
-def spelled(text: str) -> Spelling:
+def spelling_of(text: str) -> Spelling:
     """Tell a name from a path, by how it is written.
 
     A name is `NAME` or `batteries/NAME`. What has any other slash, begins with `.` or `~`, or ends
@@ -101,7 +101,7 @@ def resolve(text: str, stored: Container[str], shipped: Container[str]) -> Meant
         AnimalcatError: There is nothing of that name; or it is both one that comes with the server
             and a path, and the message shows how to write either.
     """
-    name, whole, path = spelled(text)
+    name, whole, path = spelling_of(text)
     known = name and (name in stored or name in shipped)
     files = has_arena_files(path)
     if name and files and name in shipped:
@@ -131,7 +131,7 @@ def either(text: str, battery: str, contents: str = "") -> AnimalcatError:
         battery: What it means as a name, in words.
         contents: How the two differ, in words; empty if nothing is known.
     """
-    name, whole, path = spelled(text)
+    name, whole, path = spelling_of(text)
     as_name = name if whole else f"{_PREFIX}{name}"
     what = "folder" if path.is_dir() else "file"
     return AnimalcatError(

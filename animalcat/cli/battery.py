@@ -353,13 +353,13 @@ def report(
     which agents could pass by a cue. It loads nothing from elsewhere. The server extra is needed on
     this machine too.
     """
-    from animalcat.lab.battery_report import reported
+    from animalcat.lab.battery_report import report_battery
 
     with client_for() as client:
         name = find_battery(client, name, where=place())
         path = output or (None if common().as_json else Path(f"{name}.html"))
         with progress(f"reporting on {name}") as tell:
-            found = reported(client, name, layout, variant, maps, tell, page=path is not None)
+            found = report_battery(client, name, layout, variant, maps, tell, page=path is not None)
             drawing = partial(tell, "drawing maps")
             page = "" if path is None else found.page(drawing)
         if common().as_json:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from animalcat.cli.shared.output import fail, print_table, say
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
-from animalcat.lab.received import Tell, battery_of, told
+from animalcat.lab.received import Tell, battery_of, tell_instances
 from animalcat.machine.marks import mark
 from animalcat.values import Instance
 
@@ -41,7 +41,9 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
         mark(folder)
         written = (
             _write_instance(folder / "arenas", instance)
-            for instance in told(client.instances(name, arenas=True), known, "writing arenas", tell)
+            for instance in tell_instances(
+                client.instances(name, arenas=True), known, "writing arenas", tell
+            )
         )
         battery = battery_of(known, written)
         tell("writing the table", 0, 0)

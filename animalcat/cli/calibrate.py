@@ -153,7 +153,7 @@ def calibrate(
     The exit code is 1 when the fit has not converged; nothing is written then. The server extra is
     needed on this machine too.
     """
-    from animalcat.cli.shared.arena_outcomes import marked_by, on_battery
+    from animalcat.cli.shared.arena_outcomes import mark_battery, on_battery
     from animalcat.cli.shared.earlier_outcomes import of_file, of_sessions
     from animalcat.cli.shared.outcome_table import or_fail
     from animalcat.layouts.inference.evidence import evidence_of_agent
@@ -187,7 +187,7 @@ def calibrate(
             if outcomes is None:
                 earlier = of_sessions(client, sessions or [], known)
             else:
-                known = marked_by(known, pass_marks, outcomes, taken_as)
+                known = mark_battery(known, pass_marks, outcomes, taken_as)
                 earlier = of_file(outcomes, known, agent or [], taken_as)
             return earlier, on_battery(
                 chosen,
@@ -223,9 +223,9 @@ def _check_name(name: str) -> None:
 
 
 def _battery(client: Client, battery: str, where: str) -> Battery:
-    from animalcat.lab.received import received
+    from animalcat.lab.received import receive_battery
 
-    return received(client, find_battery(client, battery, where=where))
+    return receive_battery(client, find_battery(client, battery, where=where))
 
 
 def _declared_shares(text: str) -> tuple[float, float] | None:

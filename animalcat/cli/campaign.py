@@ -33,7 +33,7 @@ from animalcat.cli.shared.agent_options import (
 from animalcat.cli.shared.batteries import find_battery, say_coverage, say_layout
 from animalcat.cli.shared.command_help import AGENT, SameAgent
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.option_table import SHARES, read_options, shown, with_options
+from animalcat.cli.shared.option_table import SHARES, observation_of, read_options, with_options
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -138,7 +138,7 @@ def run(
     if not agent or not battery or budget is None:
         fail("give --agent twice or more, --battery and --budget")
     for reference in agent:
-        check_reference(reference, shown(CampaignOptions, chosen))
+        check_reference(reference, observation_of(CampaignOptions, chosen))
         if is_privileged(reference):
             fail(
                 f"{reference} is shown the arena's true state, and no agent of a campaign is; let "

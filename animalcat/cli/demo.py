@@ -176,7 +176,7 @@ def command(
             seed=seed,
             secret=SECRET,
             certify=False,  # the last fit is soon enough in a session so short
-            observation_spec=observed_by(demo.agent),
+            observation_spec=agent_observation(demo.agent),
         )
         row = session_row(run_agent(client, session, demo.agent))
         profile = client.profile(session)
@@ -206,7 +206,7 @@ DEMOS: Final = (WALKS, FORGETS)
 """All that there are; `python -m benchmarks demo` says how typical they are."""
 
 
-def observed_by(agent: str) -> ObservationSpec:
+def agent_observation(agent: str) -> ObservationSpec:
     """What an agent is shown: the true state if it has to be told it, else what is usual."""
     return replace(ObservationSpec(), privileged=is_privileged(agent))
 

@@ -21,7 +21,7 @@ from animalcat.cli.shared.command_help import (
     WholeCommandLine,
     keep_in,
     split_words,
-    unused,
+    stand_in,
 )
 from animalcat.cli.shared.common import Common, keep_common
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, complain, say, spinner
@@ -111,7 +111,7 @@ def build(argv: list[str]) -> typer.Typer:
     noun, verb = [*(word for word in split_words(argv)[1] if not word.startswith("-")), "", ""][:2]
     for name, text in nouns().items():
         if name != noun:
-            app.command(name, help=text)(unused)
+            app.command(name, help=text)(stand_in)
             continue
         command = _command(name, verb)
         if isinstance(command, typer.Typer):
@@ -145,7 +145,7 @@ def _command(noun: str, verb: str) -> typer.Typer | Callable[..., None]:
         if name == verb:
             verbs.command(name)(_load(f"{noun} {name}", way.load))
         else:
-            verbs.command(name, help=way.help)(unused)
+            verbs.command(name, help=way.help)(stand_in)
     return verbs
 
 

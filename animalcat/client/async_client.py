@@ -107,7 +107,12 @@ from animalcat.values import (
     Verdict,
     verdict_of,
 )
-from animalcat.values.options import CampaignOptions, SessionOptions, described, given
+from animalcat.values.options import (
+    CampaignOptions,
+    SessionOptions,
+    describe_options,
+    given_options,
+)
 from animalcat.wire.codec import decode, encode, number, put
 from animalcat.wire.steps import step_from_proto
 
@@ -306,7 +311,7 @@ class AsyncClient:
                     f"session resume {now.id} --as repeat"
                 )
 
-    @described(SessionOptions)
+    @describe_options(SessionOptions)
     async def create_session(
         self,
         *,
@@ -595,7 +600,7 @@ class AsyncClient:
         request = sessions_pb2.DeleteSessionRequest(name=session_name(session))
         await self._call(self._sessions.DeleteSession, request)
 
-    @described(CampaignOptions)
+    @describe_options(CampaignOptions)
     async def create_campaign(
         self,
         *,
@@ -1277,7 +1282,7 @@ def _options_by_place(
 ) -> dict[str, Any]:
     """What is asked for by options, by its place in the specification."""
     try:
-        return given(kind, options, observation_spec)
+        return given_options(kind, options, observation_spec)
     except ValueError as error:
         raise AnimalcatError(str(error), "INVALID_REQUEST") from error
 

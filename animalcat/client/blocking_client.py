@@ -17,7 +17,7 @@ from animalcat.client.async_client import (
 )
 from animalcat.client.connection import PrivateLoop
 from animalcat.client.evaluation import AnyAgent, EvaluationSummary, PlayedEpisode
-from animalcat.client.traces import shortened
+from animalcat.client.traces import shorten_trace
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import Watch
 from animalcat.envs.types import ObservationSpec
@@ -139,7 +139,7 @@ class Client:
                 self._open = loop, loop.run(_connect(connecting))
             except AnimalcatError as error:
                 loop.close()
-                raise shortened(error) from None
+                raise shorten_trace(error) from None
             except BaseException:
                 loop.close()
                 raise
@@ -170,7 +170,7 @@ class Client:
         try:
             return self._open_loop()[0].run(coroutine)
         except Exception as error:  # noqa: BLE001  it is raised again, with a shorter trace
-            raise shortened(error) from error.__cause__
+            raise shorten_trace(error) from error.__cause__
 
     def iterate(self, source: AsyncGenerator[_T]) -> Iterator[_T]:
         """Iterate over an asynchronous generator that uses `aio`."""

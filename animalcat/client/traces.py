@@ -18,7 +18,7 @@ _INNER: Final = tuple(
 """Folders whose frames tell a caller nothing."""
 
 
-def shortened(error: _E) -> _E:
+def shorten_trace(error: _E) -> _E:
     """An error with the frames that its reader can do something about.
 
     What the server says has none: it tells all in its sentence. Of what an agent's code raises, the

@@ -153,7 +153,7 @@ def names(kind: Kind) -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in _entries(kind)}))
 
 
-def allowed(kind: Kind) -> tuple[str, ...]:
+def allowed_names(kind: Kind) -> tuple[str, ...]:
     """Return the names of a kind that an operator has allowed this process to load, in order."""
     packages = _limit()
     if not packages:  # a process that may load none, or any
@@ -220,7 +220,7 @@ def _limit() -> frozenset[str] | None:
     return first.intersection(*others)
 
 
-def called(kind: Kind, name: str) -> Any:
+def call_plugin(kind: Kind, name: str) -> Any:
     """Load a plugin, call it without arguments, and return what that gives.
 
     Raises:
@@ -244,7 +244,7 @@ def text(kind: Kind, name: str) -> str:
         PluginError: As for `load`; or it is no text.
     """
     thing = load(kind, name)
-    found = called(kind, name) if callable(thing) else thing
+    found = call_plugin(kind, name) if callable(thing) else thing
     if not isinstance(found, str):
         raise PluginError(
             f"the {kind} {name!r} is {type(found).__name__}; its entry point has to be a text, or "
@@ -253,7 +253,7 @@ def text(kind: Kind, name: str) -> str:
     return found
 
 
-def changed(known: Plugin) -> str:
+def words_of_change(known: Plugin) -> str:
     """Return what has become of a plugin since, in a sentence; empty if it is as it was."""
     try:
         now = find(known.kind, known.name)

@@ -121,7 +121,7 @@ def _reference(text: str) -> str:
     return f"{path}:{classes[0]}"
 
 
-def changed(session: Session, agent: str | AgentFingerprint) -> str:
+def words_of_change(session: Session, agent: str | AgentFingerprint) -> str:
     """In what an agent differs from the one that a session has, in words; empty if in nothing.
 
     Args:

@@ -15,10 +15,10 @@ from animalcat.arena_configs.loader import load_config, load_text
 from animalcat.arena_configs.model import Arena as Model
 from animalcat.arena_configs.model import ArenaConfig, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import Placement, place
-from animalcat.arena_configs.sequence import episode_arenas, merged
+from animalcat.arena_configs.sequence import episode_arenas, merge_arenas
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.errors import AnimalcatError
-from animalcat.maps.small import described, draw_small
+from animalcat.maps.small import describe_map, draw_small
 from animalcat.text.showing import figure_html
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Arena:
 
     def _place_all(self, seed: int = 0) -> list[Placement]:
         rng = np.random.default_rng(seed)
-        return [place(arena, rng) for arena in episode_arenas(merged(self.config))]
+        return [place(arena, rng) for arena in episode_arenas(merge_arenas(self.config))]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Arena) and self.config == other.config
@@ -190,7 +190,7 @@ class Arena:
         return hash(self.to_yaml())
 
     def __repr__(self) -> str:
-        words = "; then ".join(described(placed, "Arena") for placed in self._place_all())
+        words = "; then ".join(describe_map(placed, "Arena") for placed in self._place_all())
         return f"<{words}>"
 
     def _repr_html_(self) -> str:
@@ -261,7 +261,7 @@ def _of_dict(source: Mapping[Any, Any]) -> ArenaConfig:
 def _one(config: ArenaConfig, number: int | None) -> ArenaConfig:
     """One arena of a configuration, with those that it merges with."""
     try:
-        arenas = episode_arenas(merged(config, number))
+        arenas = episode_arenas(merge_arenas(config, number))
     except ArenaError as error:
         raise AnimalcatError(str(error), "INVALID_REQUEST") from None
     return config.model_copy(update={"arenas": dict(enumerate(arenas))})

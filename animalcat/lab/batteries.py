@@ -120,9 +120,9 @@ class LabBattery(Battery):
         Raises:
             AnimalcatError: There is no such layout, or it does not fit.
         """
-        from animalcat.lab.battery_report import reported
+        from animalcat.lab.battery_report import report_battery
 
-        return reported(self.lab, self.id, layout, layout_variant)
+        return report_battery(self.lab, self.id, layout, layout_variant)
 
     def _repr_html_(self) -> str:
         frame = self.to_frame().drop(columns=["paradigm", "pass_mark", "time_limit"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
-from animalcat.lab.received import Tell, battery_of, told
+from animalcat.lab.received import Tell, battery_of, tell_instances
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from animalcat.machine.files import write_whole
@@ -106,7 +106,7 @@ class ReportedBattery:
         return stacked_html(*map(line_html, self.summary), *shown)
 
 
-def reported(
+def report_battery(
     client: Client,
     name: str,
     layout: Any,
@@ -133,7 +133,9 @@ def reported(
     """
     known = client.get_battery(name)
     try:
-        battery = battery_of(known, told(client.instances(name), known, "reading demands", tell))
+        battery = battery_of(
+            known, tell_instances(client.instances(name), known, "reading demands", tell)
+        )
         tell("looking at demands", 0, 0)
         report = battery_report(
             name,

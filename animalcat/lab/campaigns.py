@@ -73,7 +73,7 @@ class CampaignResult(Mapping[str, Result]):
     _repr_html_ = to_html
 
 
-def named(given: Sequence[GivenAgent]) -> list[str]:
+def agent_names(given: Sequence[GivenAgent]) -> list[str]:
     """The names of the agents of a campaign.
 
     Raises:

@@ -13,7 +13,7 @@ from animalcat.plots.results import Results
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.coverage import some_coverage
-from animalcat.service.reporting.session_report import played_on
+from animalcat.service.reporting.session_report import words_of_backend
 
 VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
@@ -61,7 +61,7 @@ def forecast_report(results: Results, name: str, battery: Battery, top: int) -> 
         "session": about.get("session", ""),
         "labels": list(results.profile.get("labels", [])),
         "backend": about.get("backend", ""),
-        "played_on": played_on(results.profile),
+        "played_on": words_of_backend(results.profile),
         "layout": dict(results.profile["layout"]),
         "battery": name,
         "battery_digest": battery.digest,

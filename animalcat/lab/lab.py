@@ -24,16 +24,16 @@ from animalcat.client.connection import PrivateLoop
 from animalcat.envs.agents.fingerprint import differences, in_words
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.lab.agents import AgentSource, GivenAgent, changed, read_agent
+from animalcat.lab.agents import AgentSource, GivenAgent, read_agent, words_of_change
 from animalcat.lab.batteries import Arenas, LabBattery, find
-from animalcat.lab.campaigns import CampaignResult, named, play
+from animalcat.lab.campaigns import CampaignResult, agent_names, play
 from animalcat.lab.progress import Progress
 from animalcat.lab.result import Result, ResultList
 from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.machine.compiling import LAYOUTS, SIMULATOR, while_compiling
 from animalcat.text.terminals import harmless
 from animalcat.values import Session
-from animalcat.values.options import CampaignOptions, SessionOptions, described
+from animalcat.values.options import CampaignOptions, SessionOptions, describe_options
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -193,7 +193,7 @@ class Lab(Client):
         given = {key: value for key, value in options.items() if value is not None}
         return find(self, arenas, name, **given)
 
-    @described(SessionOptions)
+    @describe_options(SessionOptions)
     def measure(
         self,
         agent: AgentSource,
@@ -269,7 +269,7 @@ class Lab(Client):
                 shown.know(session)
         return Result(self, session)
 
-    @described(CampaignOptions)
+    @describe_options(CampaignOptions)
     def campaign(
         self,
         agents: Mapping[str, AgentSource] | Sequence[AgentSource],
@@ -309,7 +309,7 @@ class Lab(Client):
             given = [read_agent(agent, name) for name, agent in agents.items()]
         else:
             given = [read_agent(agent, None) for agent in agents]
-        names = named(given)
+        names = agent_names(given)
         with Progress(shown=progress) as shown:
             shown.phase(while_compiling("reading the arenas", SIMULATOR))
             stored = find(self, battery, None)
@@ -361,7 +361,9 @@ class Lab(Client):
         """
         stored = self.get_session(session.session if isinstance(session, Result) else session)
         given = read_agent(agent, stored.spec.agent)
-        if not same_agent and (changes := changed(stored, given.fingerprint or given.reference)):
+        if not same_agent and (
+            changes := words_of_change(stored, given.fingerprint or given.reference)
+        ):
             raise AnimalcatError(
                 f"{stored.id} has {stored.episodes} episodes of another agent: {changes}. Measure "
                 "this one in a session of its own, or say same_agent=True; the profile then states "
@@ -542,6 +544,6 @@ def reach_private(
     from animalcat.extending.installing import needing
 
     with needing("animalcat.local", "server"):
-        from animalcat.service.host.private import server_for, shown_to_own
+        from animalcat.service.host.private import proof_for_own, server_for
     address = stack.enter_context(server_for(None, home, builds, plugins))
-    return aconnect(address, **shown_to_own(home))
+    return aconnect(address, **proof_for_own(home))

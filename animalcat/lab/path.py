@@ -9,7 +9,7 @@ import numpy as np
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
-from animalcat.arena_configs.sequence import episode_arenas, merged
+from animalcat.arena_configs.sequence import episode_arenas, merge_arenas
 from animalcat.maps.small import draw_small
 from animalcat.service.recording.reader import Recording
 from animalcat.text.showing import figure_html
@@ -25,7 +25,9 @@ def path_on_map(recording: Recording) -> str:
     Args:
         recording: The episode.
     """
-    arenas = episode_arenas(merged(load_text(recording.header.arena_yaml, "the arena").config))
+    arenas = episode_arenas(
+        merge_arenas(load_text(recording.header.arena_yaml, "the arena").config)
+    )
     placed = place(arenas[0], np.random.default_rng(0))
     points = [
         (float(position[0]), 40.0 - float(position[2]))

@@ -23,7 +23,7 @@ from animalcat.envs.spaces import GymObservation, choose_sensors, observation_sp
 from animalcat.envs.types import CameraSpec, Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.lab.agents import AgentSource, GivenAgent, read_agent
-from animalcat.values.options import SessionOptions, given
+from animalcat.values.options import SessionOptions, given_options
 
 PolicySource: TypeAlias = "Model | Callable[[GymObservation], Any] | AgentSource"
 """What a policy may be given as."""
@@ -128,7 +128,7 @@ def read_policy(
     decide: _Model | _Function
     if callable(getattr(policy, "predict", None)):
         spec = spec or _observation_of_training(policy, options)
-        sensors = _sensors_of_model(policy, sensors, given(SessionOptions, options, spec))
+        sensors = _sensors_of_model(policy, sensors, given_options(SessionOptions, options, spec))
         decide, known = _Model(policy, deterministic), _fingerprint(policy)
         said["deterministic"] = str(deterministic)
     elif callable(policy):

@@ -19,7 +19,7 @@ Tell = Callable[[str, int, int], None]
 """Told what is being done, how much is done, and how much there is."""
 
 
-def told(
+def tell_instances(
     instances: Iterable[values.Instance], known: values.Battery, what: str, tell: Tell
 ) -> Iterator[values.Instance]:
     """The instances of a battery as they come, telling of progress."""
@@ -28,7 +28,7 @@ def told(
         tell(what, done, known.instances)
 
 
-def received(client: Client, name: str) -> Battery:
+def receive_battery(client: Client, name: str) -> Battery:
     """A battery of a server, without its arenas."""
     return battery_of(client.get_battery(name), client.instances(name))
 

@@ -161,7 +161,7 @@ class Result:
         Raises:
             AnimalcatError: They cannot be compared.
         """
-        from animalcat.plots.given import numbered
+        from animalcat.plots.given import number_agents
         from animalcat.service.reporting.comparison import MixedError, compare
 
         for other in others:
@@ -174,7 +174,7 @@ class Result:
         results = [self, *others]
         played = len(results) == 2  # of more, nobody is told who passed what
         drawn = [result.drawn(played=played) for result in results]
-        named = dict(zip(numbered([one.agent for one in drawn]), drawn, strict=True))
+        named = dict(zip(number_agents([one.agent for one in drawn]), drawn, strict=True))
         try:
             return compare(named, mixed=mixed)
         except MixedError as error:
@@ -197,11 +197,11 @@ class Result:
 
         from animalcat.lab.batteries import find
         from animalcat.lab.forecast import forecast_report
-        from animalcat.lab.received import received
+        from animalcat.lab.received import receive_battery
 
         own = f"batteries/{self.profile['provenance']['battery']}"
         known = find(self.lab, own if battery is None else battery, None)
-        report = forecast_report(self.fit, known.id, received(self.lab, known.id), top)
+        report = forecast_report(self.fit, known.id, receive_battery(self.lab, known.id), top)
         frame = pd.DataFrame(report["predictions"]).rename(columns={"telling": "tells"})
         frame["tells"] = frame["tells"].astype("Int64")
         return frame.set_index("instance")

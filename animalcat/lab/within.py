@@ -20,7 +20,7 @@ from animalcat.lab.batteries import Arenas
 from animalcat.lab.lab import Lab, reach_private
 from animalcat.lab.policies import PolicySource, read_policy
 from animalcat.lab.result import Result
-from animalcat.values.options import SessionOptions, described
+from animalcat.values.options import SessionOptions, describe_options
 
 if TYPE_CHECKING:
     from animalcat.client.evaluation import PlayedEpisode
@@ -34,7 +34,7 @@ PLACE: Final = "this process"
 """What stands for the address of a server."""
 
 
-@described(SessionOptions)
+@describe_options(SessionOptions)
 def measure(
     agent: PolicySource,
     battery: Arenas,

@@ -93,7 +93,7 @@ def _has_moved(before: State | None, now: State) -> bool:
     )
 
 
-def walked(things: Iterable[PlacedObject], path: Sequence[tuple[float, float]]) -> bytes:
+def draw_walk(things: Iterable[PlacedObject], path: Sequence[tuple[float, float]]) -> bytes:
     """Draw where things are at the start, and the way that an agent took: a PNG.
 
     Args:

@@ -49,7 +49,7 @@ def draw_small(placements: Sequence[Placement], name: str) -> str:
     """Draw placed arenas without words: an SVG element, 40 by 40 metres for each, side by side."""
     size, apart = f"{ARENA_SIDE:g}", ARENA_SIDE + GAP
     width = f"{apart * len(placements) - GAP:g}"
-    words = "; then ".join(described(one, name) for one in placements)
+    words = "; then ".join(describe_map(one, name) for one in placements)
     drawn = [
         f"<svg class='map' viewBox='0 0 {width} {size}' role='img' "
         f"aria-label='{escape(words, quote=True)}'>"
@@ -71,7 +71,7 @@ def draw_things(shapes: Iterable[Shape]) -> str:
     return "".join(map(_draw_shape, shapes))
 
 
-def described(placement: Placement, name: str) -> str:
+def describe_map(placement: Placement, name: str) -> str:
     """What a map shows, in a sentence."""
     counts = Counter(thing.name for thing in placement.objects)
     things = ", ".join(f"{n} {what}" if n > 1 else what for what, n in sorted(counts.items()))

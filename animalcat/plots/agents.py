@@ -12,8 +12,8 @@ from animalcat.layouts.explaining.wording import Scale
 from animalcat.plots.given import (
     Subjects,
     common_scales,
-    estimated_of,
-    fitted_of,
+    estimate_of,
+    fit_of,
     insist_list,
     several,
 )
@@ -125,7 +125,7 @@ def _alike(agents: Subjects, call: str) -> tuple[dict[str, Mapping[str, Any]], M
     if len(given) < 2:
         count = "only one is" if len(given) == 1 else "none is"
         raise ValueError(f"this picture is of several agents; {count} given")
-    known = {name: estimated_of(subject, call) for name, subject in given.items()}
+    known = {name: estimate_of(subject, call) for name, subject in given.items()}
     profiles = {name: one.profile for name, one in known.items()}
     layouts = {str(profile["layout"]["digest"]) for profile in profiles.values()}
     if len(layouts) > 1:
@@ -139,7 +139,7 @@ def _posteriors(agents: Subjects, profiles: Mapping[str, Mapping[str, Any]]) -> 
     """The draws of several agents; by mean and deviation of all where one has none."""
     given = several(agents, "comparison")
     try:
-        return [Posterior.of_fit(name, fitted_of(one, "comparison")) for name, one in given.items()]
+        return [Posterior.of_fit(name, fit_of(one, "comparison")) for name, one in given.items()]
     except TypeError:
         return [Posterior.of_profile(name, profile) for name, profile in profiles.items()]
 

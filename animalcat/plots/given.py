@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.explaining.limits import thinned
+from animalcat.layouts.explaining.limits import thin_draws
 from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.fitting.estimates import profile_scales, scales_of
 from animalcat.layouts.fitting.fits import Fit
@@ -42,7 +42,7 @@ class Estimated(NamedTuple):
     scales: Mapping[str, Scale]
 
 
-def fitted_of(what: Subject, call: str) -> FitResult:
+def fit_of(what: Subject, call: str) -> FitResult:
     """The draws of what was given.
 
     Args:
@@ -56,7 +56,7 @@ def fitted_of(what: Subject, call: str) -> FitResult:
         return what
     if isinstance(what, Learner):
         data, posterior = what.data(), what.posterior
-        draws = thinned(posterior.particles, posterior.weights, _DRAWS)
+        draws = thin_draws(posterior.particles, posterior.weights, _DRAWS)
         known = FitData(data.features, data.outcomes, data.weights) if what.n else None
         return FitResult(what.layout, draws[None], what.summary(), posterior.diagnostics, known)
     if isinstance(found := _part(what, "fitted"), FitResult):
@@ -73,7 +73,7 @@ def _is_profile(what: Any) -> bool:
     return isinstance(what, Mapping) and "nodes" in what
 
 
-def estimated_of(what: Subject, call: str) -> Estimated:
+def estimate_of(what: Subject, call: str) -> Estimated:
     """The profile of what was given, with what its nodes mean.
 
     Args:
@@ -183,7 +183,7 @@ def several(what: Subjects, call: str) -> dict[str, Subject]:
     if isinstance(what, list | tuple):
         subjects = list(cast("Sequence[Any]", what))
         names = [_name(subject) for subject in subjects]
-        return dict(zip(numbered(names), subjects, strict=True))
+        return dict(zip(number_agents(names), subjects, strict=True))
     raise TypeError(
         f"{call}: this is {of_kind(what)}; give agents by name, as "
         f'{call}({{"mine": one, "other": another}}), or a list of them'
@@ -200,7 +200,7 @@ def insist_list(names: object, argument: str, call: str) -> None:
         raise TypeError(f"{call}: {argument} is {names!r}; give a list, as {argument}=[{names!r}]")
 
 
-def numbered(agents: Sequence[str]) -> list[str]:
+def number_agents(agents: Sequence[str]) -> list[str]:
     """Names of agents, of which those that are there several times have a number each."""
     total, seen = Counter(agents), Counter[str]()
     named: list[str] = []

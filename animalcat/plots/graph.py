@@ -19,10 +19,20 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.links import Gate, LogisticMargin, NoiseMixture, Scaling
 from animalcat.layouts.model.spec import Layout
-from animalcat.plots.given import Subject, fitted_of, title_of
+from animalcat.plots.given import Subject, fit_of, title_of
 from animalcat.plots.posterior import density_of, shown_range
 from animalcat.plots.readings import NodeReading, readings
-from animalcat.plots.style import INK, MAIN, PRIOR, SOFT, Canvas, Picture, canvas, embedded, plain
+from animalcat.plots.style import (
+    INK,
+    MAIN,
+    PRIOR,
+    SOFT,
+    Canvas,
+    Picture,
+    canvas,
+    embed_figure,
+    plain,
+)
 from animalcat.text.showing import figure_html
 
 Spot: TypeAlias = tuple[int, float]
@@ -59,9 +69,9 @@ def graph(what: Subject | Layout, ax: Any = None) -> Figure:
     Raises:
         TypeError: It is nothing of that kind.
     """
-    fitted = None if isinstance(what, Layout) else fitted_of(what, "graph")
+    fitted = None if isinstance(what, Layout) else fit_of(what, "graph")
     layout = what if fitted is None else fitted.layout
-    spots, routes = arranged(parents_of(layout))
+    spots, routes = arrange_nodes(parents_of(layout))
     width = max(x for x, _ in spots.values()) * _COLUMN + _WIDTH + 0.4
     height = max(y for _, y in spots.values()) * _ROW + _HEIGHT + 1.4
     if ax is None:
@@ -106,7 +116,7 @@ def layout_html(layout: Layout) -> str:
     alt = (
         f"The graph of the layout {layout.name}, from {', '.join(layout.feature_names)} to outcome"
     )
-    return figure_html(embedded(graph(layout), alt))
+    return figure_html(embed_figure(graph(layout), alt))
 
 
 def readings_of(fitted: FitResult) -> list[NodeReading]:
@@ -126,7 +136,7 @@ class Arrangement(NamedTuple):
     routes: Mapping[tuple[str, str], Sequence[Spot]]
 
 
-def arranged(parents: Mapping[str, Sequence[str]]) -> Arrangement:
+def arrange_nodes(parents: Mapping[str, Sequence[str]]) -> Arrangement:
     """Place the nodes of an acyclic graph in layers from left to right.
 
     A node stands right after its last parent, a root right before its first child. An edge has a

@@ -21,8 +21,8 @@ from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.tables import guess
 from animalcat.plots.given import (
     Subject,
-    estimated_of,
-    fitted_of,
+    estimate_of,
+    fit_of,
     insist_list,
     title_of,
 )
@@ -66,7 +66,7 @@ def forest(what: Subject, ax: Any = None, *, scales: Mapping[str, Scale] | None 
     Raises:
         TypeError: There is nothing of that kind to draw.
     """
-    profile, known = estimated_of(what, "forest")
+    profile, known = estimate_of(what, "forest")
     scales = known if scales is None else scales
     nodes: Mapping[str, Mapping[str, Any]] = profile["nodes"]
     share = float(profile.get("hdi_share", HDI_SHARE))
@@ -126,7 +126,7 @@ def densities(
         TypeError: There are no draws.
         ValueError: There is no such node.
     """
-    fitted = fitted_of(what, "densities")
+    fitted = fit_of(what, "densities")
     chosen = _choose_nodes(fitted, nodes, "densities")
     drawn = panels(ax, "densities", len(chosen), 2, 3.4, 2.2)
     generator = rng(0, "plots", 0)
@@ -231,7 +231,7 @@ def trajectory(
         TypeError: There are no draws.
         ValueError: There are no outcomes, or there is no such node.
     """
-    fitted = fitted_of(what, "trajectory")
+    fitted = fit_of(what, "trajectory")
     chosen = _choose_nodes(fitted, nodes, "trajectory")
     course = course or course_of(fitted)
     steps = course.after

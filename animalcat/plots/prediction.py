@@ -17,7 +17,7 @@ from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.layouts.model.tables import guess
-from animalcat.plots.given import Subject, fitted_of, insist_list, table_of, title_of
+from animalcat.plots.given import Subject, fit_of, insist_list, table_of, title_of
 from animalcat.plots.style import (
     INK,
     MAIN,
@@ -71,7 +71,7 @@ def characteristic(
         ValueError: There are no outcomes, the layout's first outcome is no success and no score,
             or there is no such demand.
     """
-    fitted = fitted_of(what, "characteristic")
+    fitted = fit_of(what, "characteristic")
     data, outcomes = _data_and_outcomes(fitted)
     layout = fitted.layout
     scores = _is_score(layout)
@@ -145,7 +145,7 @@ def main_demands(fitted: FitResult) -> list[str]:
     return sorted(swing, key=lambda name: -swing[name])
 
 
-def with_observed(table: pd.DataFrame, fitted: FitResult) -> pd.DataFrame:
+def add_observed(table: pd.DataFrame, fitted: FitResult) -> pd.DataFrame:
     """Return a table of outcomes with what its predictions are to be compared with.
 
     A decision predicts the first outcome of the layout, as a share of the most that it can be. If
@@ -182,11 +182,11 @@ class PredictionRecord(NamedTuple):
     success: bool
 
 
-def judged(table: pd.DataFrame) -> PredictionRecord:
+def judge_predictions(table: pd.DataFrame) -> PredictionRecord:
     """Return predictions with what came of them.
 
     Args:
-        table: A table of outcomes, as `with_observed` returns it; attempts that do not count are
+        table: A table of outcomes, as `add_observed` returns it; attempts that do not count are
             left out.
 
     Raises:
@@ -210,7 +210,7 @@ def reliability(what: Subject, ax: Any = None) -> Figure:
     something else than success, its mean shares are drawn.
 
     Args:
-        what: A table of outcomes, as `with_observed` returns it, or results, which have one;
+        what: A table of outcomes, as `add_observed` returns it, or results, which have one;
             attempts that do not count are left out.
         ax: An axis to draw on; by default a new figure has one.
 
@@ -221,7 +221,7 @@ def reliability(what: Subject, ax: Any = None) -> Figure:
         TypeError: It is no such table.
         ValueError: No episode that counts has a prediction.
     """
-    predicted, passed, success = judged(table_of(what, "reliability"))
+    predicted, passed, success = judge_predictions(table_of(what, "reliability"))
     drawn = canvas(ax, "reliability", (4.6, 4.8))
     (axes,) = drawn.axes
     axes.plot([0, 1], [0, 1], color=PRIOR, lw=1.5, zorder=1)

@@ -25,7 +25,7 @@ from animalcat.layouts.inference.fit import FitData
 from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.model.tables import of_kind
-from animalcat.plots.prediction import with_observed
+from animalcat.plots.prediction import add_observed
 
 if TYPE_CHECKING:
     from animalcat.client import Client
@@ -39,7 +39,7 @@ class Results(NamedTuple):
         profile: The profile, as JSON.
         fitted: The posterior with its draws and data.
         table: One row for each episode that counts, with the columns of `animalcat.outcomes` that
-            belong to episodes, and what predictions are compared with (`with_observed`).
+            belong to episodes, and what predictions are compared with (`add_observed`).
     """
 
     profile: Mapping[str, Any]
@@ -158,7 +158,7 @@ def read_results(source: Path | str | bytes) -> Results:
     }
     table = pd.DataFrame(columns)
     if fitted.data is not None:
-        table = with_observed(table.assign(episode=fitted.data.episodes), fitted)
+        table = add_observed(table.assign(episode=fitted.data.episodes), fitted)
     return Results(profile, fitted, table)
 
 

@@ -237,7 +237,7 @@ def save_bytes(figure: Figure, ending: str, about: str = "") -> bytes:
     return buffer.getvalue()
 
 
-def embedded(figure: Figure, alt: str) -> str:
+def embed_figure(figure: Figure, alt: str) -> str:
     """A figure as an image inside a page, which loads nothing from elsewhere.
 
     Args:

@@ -80,7 +80,7 @@ def figure_html(picture: str) -> str:
     """A picture as HTML, no wider than the notebook.
 
     Args:
-        picture: An element: a map's SVG, or an image of `plots.style.embedded`.
+        picture: An element: a map's SVG, or an image of `plots.style.embed_figure`.
     """
     return _scope_of("div", picture, _FIGURE)
 

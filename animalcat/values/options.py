@@ -372,7 +372,7 @@ def options_of(kind: type) -> Mapping[str, Option]:
     return found
 
 
-def described(kind: type) -> Callable[[F], F]:
+def describe_options(kind: type) -> Callable[[F], F]:
     """Let the documentation of a function end with the options that it takes."""
 
     def describe(function: F) -> F:
@@ -389,7 +389,7 @@ def described(kind: type) -> Callable[[F], F]:
     return describe
 
 
-def given(
+def given_options(
     kind: type, options: Mapping[str, Any], observation_spec: ObservationSpec | None = None
 ) -> dict[str, Any]:
     """Check options, and leave out what is None and so not given.

@@ -104,7 +104,7 @@ def parameter_values(
     return {name: values[name] for name in ranges}
 
 
-def controlled(
+def apply_control(
     family: Family,
     paradigm: Paradigm,
     control: Control,

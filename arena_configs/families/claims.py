@@ -100,7 +100,7 @@ def bounds(claim: Claim, scope: Scope) -> tuple[float, float]:
     return low, high
 
 
-def told(name: str, broken: Iterable[BrokenClaim]) -> str:
+def words_of_claims(name: str, broken: Iterable[BrokenClaim]) -> str:
     """What is wrong with the claims about an instance, a line for each claim.
 
     Args:
@@ -173,7 +173,7 @@ def claim_errors(
         name = f"family {family.name}, instance {instance.name} ({instance.paradigm})"
         wrong = differences(family.claims_of(paradigm, control), scope, features, played=played)
         if wrong:
-            yield told(name, wrong)
+            yield words_of_claims(name, wrong)
         if control is not None and instance.control_of in measured:
             yield from _reasons_of_no_pair(
                 name, control, measured[instance.control_of], features.values, played

@@ -15,8 +15,8 @@ import numpy as np
 from animalcat.arena_configs.checks import check_arena, check_config
 from animalcat.arena_configs.families.build import (
     UnfitError,
+    apply_control,
     build_arena,
-    controlled,
     parameter_values,
     scope_of,
 )
@@ -31,7 +31,7 @@ from animalcat.arena_configs.families.sampling import (
     draw_parameters,
 )
 from animalcat.arena_configs.families.scope import Value
-from animalcat.arena_configs.families.variants import mirrored, turned
+from animalcat.arena_configs.families.variants import mirror_arena, turn_arena
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.sequence import ArenaSequence, episode_arenas, of_parts
@@ -257,7 +257,7 @@ def part_of(arena: Arena) -> Part:
     return PARTS[0] if int.from_bytes(digest, "little") % _PRACTICE == 0 else PARTS[1]
 
 
-def checked(family: Family, arena: Arena, flipped: bool, quarters: int) -> Arena:
+def turn_and_check(family: Family, arena: Arena, flipped: bool, quarters: int) -> Arena:
     """Turn a built arena, make every value explicit and check it.
 
     Args:
@@ -272,8 +272,8 @@ def checked(family: Family, arena: Arena, flipped: bool, quarters: int) -> Arena
     """
     parts = episode_arenas(arena)
     if flipped:
-        parts = [mirrored(part) for part in parts]
-    arena = of_parts([turned(part, quarters) for part in parts])
+        parts = [mirror_arena(part) for part in parts]
+    arena = of_parts([turn_arena(part, quarters) for part in parts])
     rng = np.random.default_rng(0)
     chain = isinstance(arena, ArenaSequence)
     problems = check_config(arena.config(), rng) if chain else check_arena(arena, rng)
@@ -302,7 +302,7 @@ def _variant(
     flipped = variants.mirror and number % 2 == 1
     quarters = (number // (2 if variants.mirror else 1)) % 4 if variants.turns else 0
     built = build_arena(family, scope_of(family, draw.paradigm, values), seed=draw.seed)
-    arena = checked(family, built, flipped, quarters)
+    arena = turn_and_check(family, built, flipped, quarters)
     return FamilyInstance(
         "", arena, draw.paradigm.name, values, variant_name(flipped, quarters), part=part
     )
@@ -330,8 +330,8 @@ def _control(
 ) -> FamilyInstance:
     """The control of an instance: built from the same values, in the same variant."""
     control = family.controls[name]
-    values = controlled(family, draw.paradigm, control, one.parameters, given)
+    values = apply_control(family, draw.paradigm, control, one.parameters, given)
     built = build_arena(family, scope_of(family, draw.paradigm, values), control, draw.seed)
     flipped, quarters = variant_of(one.variant)
-    arena = checked(family, built, flipped, quarters)
+    arena = turn_and_check(family, built, flipped, quarters)
     return replace(one, arena=arena, parameters=values, control=name)

@@ -20,13 +20,18 @@ import numpy.typing as npt
 from animalcat.arena_configs.families.aims import ALIKE, Aims, aims_at
 from animalcat.arena_configs.families.build import (
     UnfitError,
+    apply_control,
     build_arena,
-    controlled,
     parameter_values,
     scope_of,
 )
 from animalcat.arena_configs.families.claims import Measure, bounds
-from animalcat.arena_configs.families.generate import base_arena, check_asked, checked, part_of
+from animalcat.arena_configs.families.generate import (
+    base_arena,
+    check_asked,
+    part_of,
+    turn_and_check,
+)
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_name
 from animalcat.arena_configs.families.language import Claim, Control, Family, Paradigm, Part
 from animalcat.arena_configs.families.library import load_family
@@ -289,7 +294,7 @@ class _Search:
         values = parameter_values(self.family, draw.paradigm, draw.shares, self.given)
         if self.control is None:
             return values
-        return controlled(self.family, draw.paradigm, self.control, values, self.given)
+        return apply_control(self.family, draw.paradigm, self.control, values, self.given)
 
     def _fitting(self, draw: Draw, flipped: bool) -> Draw | None:
         """A draw with the demands that can be set, or as it is; None if neither fits."""
@@ -330,7 +335,7 @@ class _Search:
         scope = scope_of(self.family, draw.paradigm, values)
         built = build_arena(self.family, scope, self.control, draw.seed)
         quarters = draw.seed % 4 if self.family.variants.turns else 0
-        arena = checked(self.family, built, candidate.flipped, quarters)
+        arena = turn_and_check(self.family, built, candidate.flipped, quarters)
         features = self.measure(arena)
         offs = [_off(asked, features.values.get(name)) for name, asked in self.asked.items()]
         loss = math.hypot(*offs)

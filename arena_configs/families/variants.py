@@ -36,7 +36,7 @@ _SYMBOLS: Final = {"left-arrow": "right-arrow", "right-arrow": "left-arrow"}
 Move = Callable[[Vector3], Vector3]
 
 
-def mirrored(arena: Arena) -> Arena:
+def mirror_arena(arena: Arena) -> Arena:
     """The arena left to right: x becomes 40 - x.
 
     Args:
@@ -45,7 +45,7 @@ def mirrored(arena: Arena) -> Arena:
     return arena.model_copy(update={"items": tuple(map(_mirror_item, arena.items))})
 
 
-def turned(arena: Arena, quarters: int) -> Arena:
+def turn_arena(arena: Arena, quarters: int) -> Arena:
     """The arena turned about its middle.
 
     Args:
@@ -58,7 +58,7 @@ def turned(arena: Arena, quarters: int) -> Arena:
     return arena.model_copy(update={"items": items})
 
 
-def shifted(arena: Arena, degrees: float, dx: float, dz: float) -> Arena:
+def shift_arena(arena: Arena, degrees: float, dx: float, dz: float) -> Arena:
     """The arena's contents turned about its middle, then shifted; its outer walls stay.
 
     Args:
@@ -73,13 +73,13 @@ def shifted(arena: Arena, degrees: float, dx: float, dz: float) -> Arena:
 
 
 def shifted_point(x: float, z: float, degrees: float, dx: float, dz: float) -> tuple[float, float]:
-    """Where `shifted` puts a point of the floor."""
+    """Where `shift_arena` puts a point of the floor."""
     middle = ARENA_SIDE / 2
     off_x, off_z = rotate(x - middle, z - middle, degrees)
     return middle + off_x + dx, middle + off_z + dz
 
 
-def repainted(arena: Arena, paint: Mapping[RGB, RGB]) -> Arena:
+def repaint_arena(arena: Arena, paint: Mapping[RGB, RGB]) -> Arena:
     """The arena with other colours of what may have any colour.
 
     Args:

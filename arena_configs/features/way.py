@@ -128,7 +128,7 @@ def _hot(survey: Survey, way: Route) -> float:
     return terrain.share_met(way.points, lambda: terrain.hot)
 
 
-def pushed(survey: Survey, way: Route | None) -> list[PlacedObject]:
+def pushed_blocks(survey: Survey, way: Route | None) -> list[PlacedObject]:
     """Blocks that a way leads through."""
     if way is None:
         return []
@@ -153,7 +153,7 @@ def _body(a: Point, b: Point) -> Solid:
 
 
 def _must_push(survey: Survey, way: Route) -> float:
-    return float(len(pushed(survey, way))) if survey.pushes else 0.0
+    return float(len(pushed_blocks(survey, way))) if survey.pushes else 0.0
 
 
 def _could_push(survey: Survey) -> Reading:
@@ -165,7 +165,7 @@ def _could_push(survey: Survey) -> Reading:
     return (
         survey.way
         if way is None and isinstance(survey.way, str)
-        else float(len(pushed(survey, way)))
+        else float(len(pushed_blocks(survey, way)))
     )
 
 

@@ -17,7 +17,7 @@ from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.posterior_table import posterior_table
 from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
-from benchmarks.papers.printed import printed
+from benchmarks.papers.printed import printed_figures
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = list[dict[str, Any]]
@@ -118,7 +118,7 @@ def rows(quick: bool, tell: Tell) -> Rows:
 def recovery_rows(layout: Layout, fits: Sequence[FitResult], truth: Floats) -> Rows:
     """Errors, coverage and widths of intervals, by node."""
     table = posterior_table({str(i): fitted for i, fitted in enumerate(fits)})
-    submissions = printed("tesic2025")["table_2"]["submissions"].values()
+    submissions = printed_figures("tesic2025")["table_2"]["submissions"].values()
     made: Rows = []
     for i, node in enumerate(layout.latents):
         means = np.array([fitted.nodes[i].mean for fitted in fits])

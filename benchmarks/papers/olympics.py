@@ -15,13 +15,13 @@ from scipy.stats import spearmanr
 
 from animalcat.cli.layout.table import battery_of_folder
 from animalcat.cli.shared.arena_outcomes import on_battery
-from animalcat.cli.shared.outcome_table import judged, read_pass_marks, read_rewards
+from animalcat.cli.shared.outcome_table import judge_rewards, read_pass_marks, read_rewards
 from animalcat.cli.shared.progress import Tell
 from animalcat.layouts.checking.predict import (
     Assessor,
     FittedAssessor,
     LayoutAssessor,
-    held_out,
+    predict_held_out,
     splits,
 )
 from animalcat.layouts.checking.scores import brier
@@ -31,7 +31,7 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from benchmarks.papers.printed import printed
+from benchmarks.papers.printed import printed_figures
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = list[dict[str, Any]]
@@ -74,7 +74,7 @@ def read_entrants(
     rewards = read_rewards(data / "aaio" / "final_rewards.csv")
     rewards = rewards.loc[rewards.index.isin(list(instances))]
     marks = read_pass_marks(data / "aaio" / "pass_marks.csv")
-    played = judged(rewards, {str(k): float(v) for k, v in marks.dropna().items()}, {})
+    played = judge_rewards(rewards, {str(k): float(v) for k, v in marks.dropna().items()}, {})
     names = [*map(str, rewards.index)]
     with TemporaryDirectory() as store:
         battery = battery_of_folder(data / "animal-ai-competition", names, Path(store))
@@ -132,7 +132,7 @@ def figure_9(
 
 def agreement(profiles: Mapping[str, Sequence[NodeSummary]]) -> Rows:
     """Compare profiles with Figure 9, node by node; entrants without a row are left out."""
-    figure = printed("burden2023")["figure_9"]
+    figure = printed_figures("burden2023")["figure_9"]
     known = {agent: nodes for agent, nodes in profiles.items() if agent in figure["entrants"]}
     made: Rows = []
     for i, node in enumerate(next(iter(known.values()))):
@@ -164,7 +164,7 @@ def figure_6a(layout: Layout, table: OutcomeTable, seed: int, repeats: int, tell
         instances, outcomes = table.of(agent)
         own = int(rng(seed, "entrant", number).integers(1 << 31))
         parts = list(splits(len(instances), own, repeats))
-        held = held_out(ours, instances, outcomes, parts)
+        held = predict_held_out(ours, instances, outcomes, parts)
         means = [np.full(len(part.test), outcomes[part.train].mean()) for part in parts]
         layouts, aggregate = (
             brier(p, held.outcomes) for p in (held.predicted, np.concatenate(means))

@@ -18,7 +18,7 @@ from animalcat.layouts.model.priors import ScaledBeta
 from animalcat.layouts.model.spec import Layout
 from animalcat.machine.processes import process_pool
 from benchmarks.papers.olympics import with_chance
-from benchmarks.papers.printed import printed
+from benchmarks.papers.printed import printed_figures
 from benchmarks.synthetic import op_battery, synthetic_agents, with_tasks
 
 Rows: TypeAlias = list[dict[str, Any]]
@@ -117,7 +117,7 @@ def score(task: tuple[Layout, int, int, int]) -> AgentScore:
 
 def table_8(layout: Layout, scores: Sequence[AgentScore]) -> Rows:
     """Brier scores and their parts, as means over agents and regenerations, beside the printed."""
-    table = printed("burden2023")["table_8"]
+    table = printed_figures("burden2023")["table_8"]
     columns: dict[str, list[float]] = {
         "ml_brier": [one.layout.brier for one in scores],
         "ml_calibration": [one.layout.calibration for one in scores],
@@ -145,7 +145,7 @@ def table_8(layout: Layout, scores: Sequence[AgentScore]) -> Rows:
 def table_1(layout: Layout, scores: Sequence[AgentScore]) -> Rows:
     """Root mean square errors of capabilities over the agents that the layout can describe."""
     known = {agent.number for agent in synthetic_agents() if agent.known}
-    table = printed("burden2023")["table_1"]
+    table = printed_figures("burden2023")["table_1"]
     made: Rows = []
     for name, row in table.items():
         errors = [one.errors[name] for one in scores if name in one.errors and one.number in known]

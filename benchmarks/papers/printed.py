@@ -10,7 +10,7 @@ import yaml
 
 
 @cache
-def printed(paper: str) -> dict[str, Any]:
+def printed_figures(paper: str) -> dict[str, Any]:
     """What a paper prints: figures and tables by name, as its file has them."""
     path = resources.files("benchmarks.papers").joinpath(f"{paper}.yaml")
     return yaml.safe_load(path.read_text(encoding="utf-8"))

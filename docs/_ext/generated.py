@@ -73,7 +73,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
 
 
-def listed(caption: str, pages: Iterable[str]) -> str:
+def contents_table(caption: str, pages: Iterable[str]) -> str:
     """A table of contents in Markdown."""
     inside = "\n".join(pages)
     return f"```{{toctree}}\n:maxdepth: 1\n:caption: {caption}\n\n{inside}\n```\n"

@@ -10,7 +10,7 @@ from typing import Any, Final
 LINK: Final = re.compile(r"(?<!!)\[([^\]\n]+)\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 
 
-def named(text: str, page: Path, docs: Path) -> str:
+def replace_links(text: str, page: Path, docs: Path) -> str:
     """Put the path of a folder, or of a page outside the documentation, in the place of its link.
 
     Args:
@@ -35,7 +35,7 @@ def named(text: str, page: Path, docs: Path) -> str:
 def _read(app: Any, name: str, content: list[str]) -> None:
     file = Path(app.env.doc2path(name))
     if file.suffix == ".md":
-        content[0] = named(content[0], file, Path(app.srcdir))
+        content[0] = replace_links(content[0], file, Path(app.srcdir))
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -203,7 +203,7 @@ HIDING: list[tuple[str, tuple[str, ...], Arena]] = [
 """The same for what is measured by playing."""
 
 
-def measured(arena: Arena) -> tuple[Survey, Survey, dict[str, float]]:
+def measure_demands(arena: Arena) -> tuple[Survey, Survey, dict[str, float]]:
     """An arena as it is placed and after the agent stood still, and its demands."""
     survey = Survey(place(arena, np.random.default_rng(0)))
     played = measure_playing(survey)
@@ -327,7 +327,7 @@ def geometry(path: Path) -> None:
     """Draw demands.png."""
     figure = Figure(figsize=(15.0, 11.9), layout="constrained")
     for number, (title, names, items) in enumerate(PANELS, 1):
-        survey, _, values = measured(_arena(*items))
+        survey, _, values = measure_demands(_arena(*items))
         draw_panel(figure.add_subplot(2, 3, number), title, names, survey, values)
     figure.savefig(path, dpi=60)
 
@@ -337,7 +337,7 @@ def more(path: Path) -> None:
     figure = Figure(figsize=(15.0, 9.3), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=(2, 1))
     for number, (title, names, arena) in enumerate(MORE, 1):
-        survey, _, values = measured(arena)
+        survey, _, values = measure_demands(arena)
         axes = above.add_subplot(1, 3, number)
         draw_panel(axes, title, names, survey, values)
         if number == 1:
@@ -352,7 +352,7 @@ def hiding(path: Path) -> None:
     figure = Figure(figsize=(18.0, 7.2), layout="constrained")
     panels = figure.subplots(2, len(HIDING), height_ratios=(3, 1))
     for column, (title, names, arena) in enumerate(HIDING):
-        survey, at_rest, values = measured(arena)
+        survey, at_rest, values = measure_demands(arena)
         above, below = panels[:, column]
         draw_panel(above, title, names, at_rest, values)
         draw_places(above, survey)

@@ -16,7 +16,7 @@ from animalcat.doors.clinic.items import RATE, Z90, Abilities, Flags, ShortForm,
 from animalcat.doors.clinic.population import NODES
 from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.checking.scores import Estimate
-from animalcat.layouts.explaining.wording import counted, few_of
+from animalcat.layouts.explaining.wording import few_of, inflect_words
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.tables import TableError
@@ -41,7 +41,7 @@ REGRESSION: Final = "regression"
 
 
 class Finding(NamedTuple):
-    """What is said where something is found, with gaps and forms as `counted` has them.
+    """What is said where something is found, with gaps and forms as `inflect_words` has them.
 
     Attributes:
         means: What is wrong with an item, in a few words; empty if nothing is.
@@ -264,7 +264,7 @@ class _Examination:
     def _note(self, number: int, words: str, **gaps: object) -> None:
         """Note in words what concerns so many, if there are any."""
         if number:
-            self.notes.append(counted(words, number, **gaps))
+            self.notes.append(inflect_words(words, number, **gaps))
 
     def _check_responses(self, given: Responses) -> Responses:
         """Leave out agents and items without outcomes, and refuse what cannot be examined."""
@@ -284,7 +284,7 @@ class _Examination:
             self._note(lost, f"{{n}} {what}[|s] without any outcome [is|are] left out.")
             if len(kept) < LEAST:
                 words = f"there [is|are] {{n}} {what}[|s] with outcomes, and {LEAST} are needed: "
-                raise TableError(counted(words, len(kept)) + why)
+                raise TableError(inflect_words(words, len(kept)) + why)
         y = given.outcomes[np.ix_(rows, columns)]
         if np.nanmax(y) == np.nanmin(y):
             raise TableError(
@@ -478,7 +478,9 @@ class _Examination:
 
     def _short(self) -> ShortForm | None:
         if len(self.y) >= HELD_OUT:
-            return statistics.shortened(self.items, self.y, self.length, self.seed, self.tick)
+            return statistics.choose_short_form(
+                self.items, self.y, self.length, self.seed, self.tick
+            )
         words = (
             "There is no short form: of {n} agents none can be held out, and {least} are needed."
         )
@@ -527,7 +529,7 @@ def _summary(made: Clinic) -> list[str]:
         "floor": count["floor"],
         "ceiling": count["ceiling"],
         "tells": count["tells"],
-        "groups_of_twins": counted("{n} group[|s] of twins", len(made.twins)),
+        "groups_of_twins": inflect_words("{n} group[|s] of twins", len(made.twins)),
         "spare": sum(map(len, made.twins)) - len(made.twins),
         "explained": explained,
         "groups": few_of(made.groups, NAMED) if made.groups else "",
@@ -536,7 +538,7 @@ def _summary(made: Clinic) -> list[str]:
         else "",
     }
     said = [
-        counted(finding.of_set, number[kind] or 1, n=number[kind] or "No", **gaps)
+        inflect_words(finding.of_set, number[kind] or 1, n=number[kind] or "No", **gaps)
         for kind, finding in FINDINGS.items()
         if finding.of_set and (number[kind] or kind in always)
     ]

@@ -468,7 +468,7 @@ class ShortForm:
     agents: int
 
 
-def shortened(
+def choose_short_form(
     names: Sequence[str], outcomes: Floats, length: int, seed: int, tick: Tick
 ) -> ShortForm:
     """Choose a short form, and judge its kind by agents, of whom a fifth is held out at a time."""

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from animalcat.doors.clinic.examining import FAULTS, Clinic, ItemReport
 from animalcat.doors.clinic.items import ALIKE, LITTLE, RATE, UNEQUAL
-from animalcat.plots.style import BAD, INK, MAIN, PRIOR, SOFT, embedded
+from animalcat.plots.style import BAD, INK, MAIN, PRIOR, SOFT, embed_figure
 from animalcat.service.reporting.templates import templates
 
 _NAMED: Final = 12
@@ -93,7 +93,7 @@ def _items_picture(items: Sequence[ItemReport]) -> str:
         axes.legend(frameon=False, fontsize=8)
     _plain(axes)
     words = f"{len(told)} items by the share of agents that pass and by discrimination"
-    return embedded(figure, f"{words}; something was found with {len(faulty)} of them.")
+    return embed_figure(figure, f"{words}; something was found with {len(faulty)} of them.")
 
 
 def _clip_item(item: ItemReport) -> float:
@@ -114,7 +114,9 @@ def _precision_picture(found: Clinic) -> str:
     axes.set_ylabel("standard error")
     _plain(axes)
     low = found.standard_error.min()
-    return embedded(figure, f"Standard error by ability; at best {low:.2f}, with the agents below.")
+    return embed_figure(
+        figure, f"Standard error by ability; at best {low:.2f}, with the agents below."
+    )
 
 
 def _plain(axes: Any) -> None:

@@ -285,7 +285,7 @@ class ArenaSource(SampleSource):
         Empty if there is no arena to draw, or nothing to draw with.
         """
         try:
-            from animalcat.maps.moving import walked
+            from animalcat.maps.moving import draw_walk
         except ImportError:  # Pillow comes with the server
             return ""
         with self._lock:
@@ -297,7 +297,7 @@ class ArenaSource(SampleSource):
             things = place(arena, np.random.default_rng(0)).objects
         except ArenaError:  # an instance of a table has demands and no arena
             return ""
-        return data_url(walked(things, path))
+        return data_url(draw_walk(things, path))
 
     def finish(self) -> dict[str, Any] | None:
         """Make the profile, and leave the server; None if the session never began."""
@@ -452,7 +452,7 @@ def introduce() -> Solver:
 def arena_tools() -> list[Tool]:
     """The tools by which a solver of others plays the task `arena`: go, turn, wait and look."""
 
-    def made(name: str, arguments: Sequence[str]) -> Tool:
+    def make_tool(name: str, arguments: Sequence[str]) -> Tool:
         about, most = ABOUT[name]
 
         async def execute(**given: Any) -> Any:
@@ -471,7 +471,7 @@ def arena_tools() -> list[Tool]:
         parameters = ToolParams(properties=properties, required=list(arguments))
         return ToolDef(execute, name=name, description=about, parameters=parameters).as_tool()
 
-    return [made(name, TOOLS.get(name, ())) for name in ABOUT]
+    return [make_tool(name, TOOLS.get(name, ())) for name in ABOUT]
 
 
 def outcome(source: str) -> Scorer:

@@ -124,7 +124,7 @@ def profile_of(
     }
     labels = [f"layout contradicted: it does not describe this model {learner.misfit}"]
     profile = {
-        **told_of(learner, about, session.seconds, fitted),
+        **profile_part(learner, about, session.seconds, fitted),
         "labels": labels * bool(learner.misfit) + ["unfinished"] * (not session.end),
         "battery_rate": rate_of(session),
         "controls": [],
@@ -150,7 +150,7 @@ def summary_of(profile: Mapping[str, Any]) -> str:
     return " ".join(part for part in parts if part)
 
 
-def told_of(
+def profile_part(
     learner: Learner,
     about: Mapping[str, Any],
     seconds: float = 0.0,

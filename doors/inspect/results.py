@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from animalcat.doors.inspect.logs import KEY, Log, LogError, open_log, record_of
 from animalcat.doors.inspect.plan import PARADIGM, Plan
 from animalcat.doors.inspect.report import profile_of, rows_of
-from animalcat.doors.inspect.session import Session, replayed
+from animalcat.doors.inspect.session import Session, replay_session
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.outcomes import outcomes_frame
 from animalcat.service.rpc.posterior import write_posterior
@@ -51,7 +51,7 @@ def read_session(path: str | os.PathLike[str]) -> tuple[Log, Session]:
     if not log.samples:
         raise LogError(f"no sample of {path} has finished, so there is nothing to show")
     try:
-        return log, replayed(plan, log.samples)
+        return log, replay_session(plan, log.samples)
     except ValueError as error:
         raise LogError(f"{path}: {error}") from None
 

@@ -197,7 +197,7 @@ def _tell(learner: Learner, choice: Choice, outcome: float | None) -> None:
         learner.tell(choice.instance, outcome, choice.episode, random=random, wager=wager)
 
 
-def replayed(plan: Plan, samples: Iterable[Any]) -> Session:
+def replay_session(plan: Plan, samples: Iterable[Any]) -> Session:
     """Go through an evaluation again, by what its log has of each sample.
 
     Args:

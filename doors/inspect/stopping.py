@@ -12,7 +12,7 @@ from inspect_ai.util import EarlyStop
 
 from animalcat.doors.inspect.logs import KEY, number_of
 from animalcat.doors.inspect.plan import Demands, Stop, make_plan
-from animalcat.doors.inspect.report import as_json, of_samples, told_of
+from animalcat.doors.inspect.report import as_json, of_samples, profile_part
 from animalcat.layouts.adaptive.information import GainEstimator
 from animalcat.layouts.library import LayoutSource
 
@@ -84,7 +84,7 @@ class LayoutStopping:
     async def complete_task(self) -> dict[str, Any]:
         """The profile of the live posterior, and how many samples were left out, for the log."""
         about = {**self._about, "episodes": self._learner.n}
-        profile = as_json(of_samples(told_of(self._learner, about)))
+        profile = as_json(of_samples(profile_part(self._learner, about)))
         gaps = dict(self._plan.left_out)
         return {"profile": profile, "left_out": self._left_out, "without_demands": gaps}
 

@@ -106,10 +106,10 @@ def _episodes(client: Client, session: str, most: int) -> list[dict[str, Any]]:
 def _prediction_of(client: Client, session: str, battery: str, top: int) -> dict[str, Any]:
     # They load arrays and plots, which nobody needs who only lists sessions.
     from animalcat.lab.forecast import forecast_report
-    from animalcat.lab.received import received
+    from animalcat.lab.received import receive_battery
     from animalcat.plots.results import received_results
 
     results = received_results(client, session)
     name = battery or str(results.profile["provenance"]["battery"])
-    report = forecast_report(results, name, received(client, name), min(top, MOST))
+    report = forecast_report(results, name, receive_battery(client, name), min(top, MOST))
     return {key: value for key, value in report.items() if key != "predictions"}

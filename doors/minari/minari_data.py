@@ -30,7 +30,7 @@ from animalcat.envs.types import EndedBy, Observation, ObservationSpec
 from animalcat.extending.installing import install
 from animalcat.machine.marks import mark
 from animalcat.service.recording.reader import Recording, RecordingError
-from animalcat.service.recording.verify import other_looks, played_again
+from animalcat.service.recording.verify import other_looks, replay_episode
 from animalcat.v1 import types_pb2
 from animalcat.wire.steps import ended_by_from_proto, observation_from_proto, spec_from_proto
 
@@ -172,7 +172,7 @@ def _observations(recording: Recording, spec: ObservationSpec) -> Iterator[Obser
             f"{recording.header.name}: its images are not recorded and cannot be drawn as they "
             f"were: {why}. Record with `session run --record-pixels`"
         )
-    for step in played_again(recording):
+    for step in replay_episode(recording):
         yield step.observation
 
 

@@ -14,21 +14,21 @@ from animalcat.doors.rerun.scene import (
     Moment,
     Thing,
     course,
-    happened,
     mesh_of,
+    moment_lines,
     moments,
     ray_ends,
-    turned,
+    turn_left,
 )
 from animalcat.extending.installing import install
 from animalcat.service.recording.about import (
     AGENT_COLOUR,
-    asked_for,
     colour_of,
     labels,
     outcome_words,
     png,
     who,
+    words_of_demands,
 )
 from animalcat.service.recording.reader import Recording
 from animalcat.service.recording.verify import other_motion, stage
@@ -139,7 +139,7 @@ def _log_static(
     """Log what does not change: words, the floor, the agent's path and the posterior."""
     header = recording.header
     anew = other_motion(header, stage(header, backend)) is not None
-    lines = [who(header), outcome_words(recording), asked_for(recording)]
+    lines = [who(header), outcome_words(recording), words_of_demands(recording)]
     lines += [f"**{label}**" for label in labels(recording, anew)]
     lines += [f"{name} {version}" for name, version in sorted(header.versions.items())]
     about = "\n\n".join(" ".join(line.split()) for line in lines if line)
@@ -193,13 +193,13 @@ def _log_moment(rr: Any, stream: Any, moment: Moment) -> None:
         stream.log(f"arena/things/{thing.number}", place)
     for number in moment.gone:
         stream.log(f"arena/things/{number}", rr.Clear(recursive=False))
-    turn = turned(moment.heading or 0.0)
+    turn = turn_left(moment.heading or 0.0)
     stream.log("arena/agent", rr.Transform3D(translation=moment.place, quaternion=turn))
     if ends := ray_ends(moment):
         strips = [[moment.place, end] for end in ends]
         colours = [colour_of(ray.tag) for ray in moment.rays]
         stream.log("arena/rays", rr.LineStrips3D(strips, colors=colours, radii=0.03))
-    for words in happened(moment):
+    for words in moment_lines(moment):
         stream.log("log", rr.TextLog(words))
 
 

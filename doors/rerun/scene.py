@@ -21,7 +21,7 @@ from animalcat.envs.types import PHYSICS_STEP, EndedBy, RaySpec, Step
 from animalcat.maps.shapes import ZONES
 from animalcat.service.recording.about import NOTABLE, colour_of
 from animalcat.service.recording.reader import Recording, RecordingError
-from animalcat.service.recording.verify import seen_again
+from animalcat.service.recording.verify import replay_with_camera
 from animalcat.v1 import results_pb2
 from animalcat.wire.steps import ended_by_from_proto, spec_from_proto
 
@@ -137,7 +137,7 @@ def moments(recording: Recording, resolution: int = 84, backend: str = "") -> It
     shape = spec.camera.shape if spec.camera is not None and recording.header.pixels else None
     things = _Things()
     total = 0.0
-    again = seen_again(recording, resolution, backend=backend, state=True)
+    again = replay_with_camera(recording, resolution, backend=backend, state=True)
     for step, played in zip_longest(recording.steps, again):
         observation, total = step.observation, total + step.reward
         x, y, z = _three(observation.position, step.step)
@@ -180,7 +180,7 @@ def ray_ends(moment: Moment) -> list[Point]:
     ]
 
 
-def happened(moment: Moment) -> list[str]:
+def moment_lines(moment: Moment) -> list[str]:
     """What is worth a line at this moment: rewards, remarks and the end."""
     lines = [f"the agent remarks: {note}" for note in moment.notes]
     if abs(moment.reward) > NOTABLE:
@@ -190,7 +190,7 @@ def happened(moment: Moment) -> list[str]:
     return lines
 
 
-def turned(degrees: float) -> Quaternion:
+def turn_left(degrees: float) -> Quaternion:
     """The rotation about the upright axis, to the left."""
     half = np.radians(degrees) / 2.0
     return (0.0, 0.0, float(np.sin(half)), float(np.cos(half)))

@@ -69,7 +69,7 @@ class Understood(NamedTuple):
     text: str = ""
 
 
-def understood(output: ModelOutput, tongue: Tongue) -> Understood:
+def understand(output: ModelOutput, tongue: Tongue) -> Understood:
     """Read what a model answered.
 
     Args:
@@ -167,7 +167,7 @@ class ModelAgent:
         assert talk is not None  # an episode is reset before it is played
         while not (said := talk.next(observation)):
             output = await self._ask_model(talk.show())
-            answer = repeat_of(understood(output, self._tongue), self._said)
+            answer = repeat_of(understand(output, self._tongue), self._said)
             self._said = answer.text
             self._notes.append(_note(answer, output))
             if answer.kind in ("read", "repeat"):

@@ -290,18 +290,18 @@ def rehearse(
     Simulated people go through the study by the same rules as real ones. They are drawn from the
     layout's prior. A round that is passed takes half of its time limit, one that fails all of it.
     """
+    from animalcat.doors.study.rehearsal import rehearsal_values
     from animalcat.doors.study.rehearsal import rehearse as let_go
-    from animalcat.doors.study.rehearsal import told
-    from animalcat.lab.received import received
+    from animalcat.lab.received import receive_battery
     from animalcat.service.errors import ServiceError
 
     study = _read(file)
     with client_for() as client, progress("rehearsing") as tell:
         try:
-            found = told(
+            found = rehearsal_values(
                 let_go(
                     study,
-                    lambda name: received(client, name),
+                    lambda name: receive_battery(client, name),
                     people,
                     leave,
                     seed,

@@ -25,7 +25,7 @@ from pydantic import (
 from animalcat.doors.study.words import WORDS
 from animalcat.text import names
 from animalcat.text.marked_yaml import load_yaml, read_text, sentences, validate
-from animalcat.values.options import SessionOptions, given
+from animalcat.values.options import SessionOptions, given_options
 
 HELP: Final = "docs/studies.md says what stands in the file"
 MOST_TEXT: Final = 200_000
@@ -288,7 +288,7 @@ class Measured(_Strict):
         if own := sorted(_GIVEN & self.options.keys()):
             raise ValueError(f"{own[0]} is not chosen here: a session of a person has its own")
         try:
-            given(SessionOptions, self.options)
+            given_options(SessionOptions, self.options)
         except TypeError as error:
             raise ValueError(str(error)) from None
         return self
@@ -342,7 +342,7 @@ class Study(_Strict):
 
     @field_validator("words")
     @classmethod
-    def _known(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+    def _check_known(cls, value: Mapping[str, str]) -> Mapping[str, str]:
         for key, text in value.items():
             if key not in WORDS:
                 raise ValueError(f"there is no text {key!r}; there are: {', '.join(sorted(WORDS))}")

@@ -16,7 +16,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import fix
-from animalcat.arena_configs.sequence import merged, pass_mark
+from animalcat.arena_configs.sequence import merge_arenas, pass_mark
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import (
@@ -167,7 +167,7 @@ class Game:
             self._recorder = EpisodeRecorder(self.recording, self._header)
             self._recorder.step(self._first, None)
         self._recorder.step(step, action)
-        self.view = self._seen(step, self.view.step + 1, self.view.episode_return + step.reward)
+        self.view = self._view_of(step, self.view.step + 1, self.view.episode_return + step.reward)
         if self.view.ended_by is not None:
             passed = types_pb2.OUTCOME_SUCCESS if self.view.passed else types_pb2.OUTCOME_FAILURE
             self._finish(types_pb2.OUTCOME_FAULT if step.ended_by is EndedBy.FAULT else passed)
@@ -199,7 +199,7 @@ class Game:
         draws = np.random.default_rng(seed) if self._draws is None else self._draws
         instance, arena = self._arenas[self._at]
         text = to_yaml(fix(arena, draws))
-        self._played = merged(load_text(text, instance).config)
+        self._played = merge_arenas(load_text(text, instance).config)
         self._header = results_pb2.EpisodeHeader(
             name=names.episode_name(self.session, self._number, 0),
             instance=instance,
@@ -211,14 +211,14 @@ class Game:
             agent=AGENT,
         )
         self._first = self._environment.load(self._played, seed)
-        return self._seen(self._first, 0, 0.0)
+        return self._view_of(self._first, 0, 0.0)
 
     def _finish(self, outcome: int) -> None:
         if self._recorder is not None:
             self._recorder.finish(outcome)
             self._recorder = None
 
-    def _seen(self, step: Step, number: int, total: float) -> View:
+    def _view_of(self, step: Step, number: int, total: float) -> View:
         observation, limit = step.observation, self._played.time_limit
         assert observation.camera is not None  # the specification has one
         over = step.ended_by is not None

@@ -12,7 +12,7 @@ from animalcat.doors.study.store import (
     people_of,
     read_events,
     tombstones,
-    unfinished,
+    unfinished_withdrawals,
 )
 from animalcat.service.upkeep.verifying import REPAIR, Damage
 
@@ -36,7 +36,7 @@ def look(home: Path, known: set[str]) -> tuple[list[Damage], list[tuple[str, str
             there = {path.stem: list(read_events(path)) for path in participant_files(folder)}
             people = {person.id for person in people_of(folder)}
             stones = tombstones(folder)
-            begun = {stone.person for stone in unfinished(folder)}
+            begun = {stone.person for stone in unfinished_withdrawals(folder)}
         except StudyError as error:
             damage.append(Damage(where, str(error), REPAIR))
             continue

@@ -42,7 +42,7 @@ from animalcat.doors.study.store import (
     WithdrawnError,
 )
 from animalcat.service.access.callers import Role
-from animalcat.service.web.site import Part, Site, not_found
+from animalcat.service.web.site import Part, Site, not_found_error
 
 COOKIE_SECONDS: Final = 90 * 24 * 3600.0
 """For how long a browser is known."""
@@ -227,14 +227,14 @@ class StudyPages:
         """Show a picture of the study's texts, and no other file."""
         name = request.path_params["name"]
         if name not in self._study.pictures:
-            raise not_found("there is no such picture")
+            raise not_found_error("there is no such picture")
         return FileResponse(self._study.folder / name)
 
     async def _monitor(self, request: Request) -> Response:
         """Show operators who is where."""
         caller = self._site.caller(request)
         if caller.role not in (Role.ADMINISTRATOR, Role.OPERATOR):
-            raise not_found("there is no such page")
+            raise not_found_error("there is no such page")
         people = [(p, self._seats.playing(p.id)) for p in self._store.participants()]
         return self._site.page(request, "study_monitor.html.j2", study=self._study, people=people)
 

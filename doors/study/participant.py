@@ -322,7 +322,7 @@ def after(study: Study, participant: Participant, event: Event) -> Participant:
     return replace(_after(event, study, participant), changed=event.at)
 
 
-def replayed(study: Study, participant: str, events: Iterable[Event]) -> Participant:
+def replay_participant(study: Study, participant: str, events: Iterable[Event]) -> Participant:
     """Return the participant after all events, of which the first is the arrival.
 
     Raises:

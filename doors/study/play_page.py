@@ -20,7 +20,7 @@ from animalcat.doors.study.game import ACTIONS_PER_SECOND, Game
 from animalcat.doors.study.realtime import Frame, Screen, play, with_screen
 from animalcat.doors.study.shows import GameShow
 from animalcat.service.storage.artefacts import PERSONS
-from animalcat.service.web.site import Part, Site, not_found
+from animalcat.service.web.site import Part, Site, not_found_error
 from animalcat.service.web.stage import Show, Stage
 from animalcat.text import names
 
@@ -157,5 +157,5 @@ async def _arena(site: Site, request: Request | WebSocket, battery: str, instanc
     arenas = await site.served.engines.battery(found.digest)
     at = arenas.index.get(instance)
     if at is None:
-        raise not_found(f"battery {battery} has no arena named {instance[:100]!r}")
+        raise not_found_error(f"battery {battery} has no arena named {instance[:100]!r}")
     return await asyncio.to_thread(arenas.arena_yaml, arenas.instances[at])

@@ -301,7 +301,7 @@ class Seat:
 
     def _trial_of(self, run: Round, steps: int, outcome: Any) -> Trial:
         seconds = round(self._clock() - run.began, 3)
-        timing = summed(run.timings, run.blurs, full_screen=run.full_screen)
+        timing = sum_timings(run.timings, run.blurs, full_screen=run.full_screen)
         return Trial(run.episode, None, seconds, steps, outcome, None, (*run.gaps,), timing)
 
     async def _leave_episode(
@@ -463,7 +463,7 @@ def _frame(seen: Observation, run: Round, shown: Shown) -> Frame:
     return Frame(seen.camera.tobytes(), state, False)
 
 
-def summed(timings: Sequence[Timing], blurs: int, *, full_screen: bool) -> TrialTiming | None:
+def sum_timings(timings: Sequence[Timing], blurs: int, *, full_screen: bool) -> TrialTiming | None:
     """Return how a trial ran by when each of its frames was; None without any."""
     if not timings:
         return None

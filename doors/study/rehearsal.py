@@ -40,7 +40,7 @@ from animalcat.service.library.layouts import layout_on
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.v1 import sessions_pb2
 from animalcat.values import SessionSpec
-from animalcat.values.options import SessionOptions, given
+from animalcat.values.options import SessionOptions, given_options
 from animalcat.wire.codec import decode, put
 
 WORDS_A_MINUTE: Final = 200.0
@@ -78,7 +78,7 @@ class Rehearsed:
 def spec_of(play: Measured) -> SessionSpec:
     """Return the specification that a session of people gets, without what the server adds."""
     message = sessions_pb2.SessionSpec(agent="rehearsal", battery=f"batteries/{play.battery}")
-    put(SessionSpec, message, given(SessionOptions, play.options))
+    put(SessionSpec, message, given_options(SessionOptions, play.options))
     return decode(SessionSpec, message)
 
 
@@ -253,7 +253,7 @@ def _reading(text: str) -> float:
     return max(2.0, 60.0 * len(text.split()) / WORDS_A_MINUTE)
 
 
-def told(found: Mapping[str, Sequence[Rehearsed]]) -> dict[str, Any]:
+def rehearsal_values(found: Mapping[str, Sequence[Rehearsed]]) -> dict[str, Any]:
     """Return what a rehearsal found, as JSON values."""
     return {name: _sum_up(went) for name, went in found.items()}
 

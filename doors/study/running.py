@@ -16,7 +16,7 @@ from animalcat.doors.study.playing import Seats, erase
 from animalcat.doors.study.store import StudyStore
 from animalcat.service.access.private_files import make_private
 from animalcat.service.host.lock import running_server
-from animalcat.service.web.serving import Pages, shown_at
+from animalcat.service.web.serving import Pages, show_pages_at
 from animalcat.service.web.visits import UsedOnDisk, Visits
 
 LOOK_SECONDS: Final = 0.25
@@ -62,7 +62,7 @@ async def run_study(
         ended = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
-        async with shown_at([study_part(store, seats)], visits, at, url) as pages:
+        async with show_pages_at([study_part(store, seats)], visits, at, url) as pages:
             ready(pages)
             waiting = [asyncio.create_task(w) for w in (ended.wait(), until_gone(home))]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -41,7 +41,7 @@ from animalcat.doors.study.participant import (
     after,
     arrive,
     assign,
-    replayed,
+    replay_participant,
 )
 from animalcat.machine.files import sync_folder
 from animalcat.service.access.private_files import private_folder, write_private
@@ -367,7 +367,7 @@ class StudyStore:
 
     def unfinished(self) -> list[Tombstone]:
         """Withdrawals that were begun and not ended."""
-        return unfinished(self.folder)
+        return unfinished_withdrawals(self.folder)
 
     def _read(self) -> Iterator[Participant]:
         for path in participant_files(self.folder):
@@ -379,7 +379,7 @@ class StudyStore:
             assert isinstance(first, Arrived)  # else `read_events` had refused it
             begun = arrive(path.stem, first)
             try:
-                yield replayed(self.study_of(begun), path.stem, events)
+                yield replay_participant(self.study_of(begun), path.stem, events)
             except OutOfPlaceError as error:
                 raise StudyError(f"{path}: {error}") from None
 
@@ -519,7 +519,7 @@ def tombstones(folder: Path) -> list[Tombstone]:
         raise StudyError(f"{path} is damaged: {error.errors()[0]['msg']}") from None
 
 
-def unfinished(folder: Path) -> list[Tombstone]:
+def unfinished_withdrawals(folder: Path) -> list[Tombstone]:
     """Return withdrawals of a study that were begun and not ended."""
     open_ones = dict[str, Tombstone]()
     for stone in tombstones(folder):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from animalcat.arena_configs.builds import Build, config_in
 from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.sequence import merge_arenas
 from animalcat.cli.shared import page
 from animalcat.doors.study.game import Game
 from animalcat.doors.study.play_page import person_session, playing_alone
@@ -18,7 +18,7 @@ from animalcat.doors.study.shows import GameShow
 from animalcat.envs.gym import NAVIGATION
 from animalcat.envs.mlagents.source import SourceOver
 from animalcat.service.host.settings import Settings
-from animalcat.service.web.serving import shown
+from animalcat.service.web.serving import show_pages
 
 if TYPE_CHECKING:
     from typing import Never
@@ -64,7 +64,7 @@ class PersonSource:
             ArenaError: The arena cannot be built.
             SourceOver: The client is gone.
         """
-        arena = merged(config_in(self._config, self._build))
+        arena = merge_arenas(config_in(self._config, self._build))
         session = person_session("animalcat-unity", datetime.now().astimezone())
         home, draws = Settings().home.absolute(), UnityDraws(self._seed, self._build)
 
@@ -77,7 +77,7 @@ class PersonSource:
             build=self._build,
             draws=draws,
         )
-        with shown([playing_alone(lambda: GameShow(game))]) as pages:
+        with show_pages([playing_alone(lambda: GameShow(game))]) as pages:
             link = pages.link()
             logger.info("play at %s", link)
             page.open_page(link)

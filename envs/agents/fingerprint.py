@@ -84,7 +84,7 @@ class AgentFingerprint:
         """
         given = {key: str(value) for key, value in (options or {}).items()}
         read = {Path(path).as_posix(): digest_of(Path(path)) for path in files}
-        return cls("declared", name, version, given, folded(read))
+        return cls("declared", name, version, given, fold_digests(read))
 
     @property
     def known(self) -> bool:
@@ -219,7 +219,7 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def folded(files: Mapping[str, str], most: int = MOST_FILES) -> dict[str, str]:
+def fold_digests(files: Mapping[str, str], most: int = MOST_FILES) -> dict[str, str]:
     """Return digests by path; where there are too many, one digest stands for a whole folder.
 
     Args:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
-from animalcat.envs.agents.limits.limited import SwitchedAgent, limited
+from animalcat.envs.agents.limits.limited import SwitchedAgent, limit_agent
 from animalcat.envs.agents.limits.reference import AgentLoadError, Reference, forms, read_reference
 from animalcat.envs.agents.simple import ForwardAgent, RandomAgent
 from animalcat.errors import AnimalcatError
@@ -123,7 +123,7 @@ def make_agent(read: Reference) -> Agent:
         )
     if read.builtin in _SETTINGS:
         agent = SwitchedAgent(agent, _SETTINGS[read.builtin], read)
-    return limited(agent, read)
+    return limit_agent(agent, read)
 
 
 def check_name(reference: str) -> Reference:

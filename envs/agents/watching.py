@@ -24,7 +24,7 @@ from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
 import animalcat
-from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of, folded
+from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of, fold_digests
 from animalcat.envs.agents.limits.reference import DoorAgent, Reference
 from animalcat.extending import plugins
 from animalcat.machine.folders import cache_folder
@@ -133,7 +133,7 @@ class Watch:
             name_of(read),
             _version(self._plugin, ours=ours),
             {name: str(value) for name, value in read.limits.items()},
-            folded({**files, **_package(self._plugin)}),
+            fold_digests({**files, **_package(self._plugin)}),
             agent_environment(os.environ),
         )
 
@@ -241,7 +241,7 @@ def in_memory(agent: object = None) -> AgentFingerprint:
     return AgentFingerprint(name=name, process=f"{_this_process()}/{number}")
 
 
-def started_by(process: int) -> AgentFingerprint:
+def fingerprint_process(process: int) -> AgentFingerprint:
     """The fingerprint of an agent in another process of this machine, such as our parent.
 
     Args:

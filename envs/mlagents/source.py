@@ -13,7 +13,7 @@ import numpy as np
 
 from animalcat.arena_configs.builds import NEWEST, Build, config_in
 from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_configs.sequence import ArenaOrder, arena_numbers, merged
+from animalcat.arena_configs.sequence import ArenaOrder, arena_numbers, merge_arenas
 from animalcat.envs.types import ObservationSpec, Phase, Step
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class ConfigSource:
         self, idle: int, carried: float = 0.0, first_row: int = 1, *, landed: bool = False
     ) -> ScheduledStep:
         number = self._order.next(self._chance)
-        arena = merged(self._config, number)
+        arena = merge_arenas(self._config, number)
         if self._log is not None:
             self._log.begin(arena_numbers(self._config, number), first_step=first_row)
         seed = int(self._seeds.integers(2**31))

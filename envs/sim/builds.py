@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from animalcat.arena_configs.builds import as_heeded
+from animalcat.arena_configs.builds import heeded_item
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import shade
 from animalcat.envs.types import PHYSICS_STEP
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def as_built(kind: ObjectKind, build: Build) -> ObjectKind:
+def constants_in_build(kind: ObjectKind, build: Build) -> ObjectKind:
     """An object's constants in a build (reference/animal-ai.md sections 1.3 and 2)."""
     if build == "4.2":
         return replace(kind, color_rule="fixed") if kind.name in ("Wall", "Ramp") else kind
@@ -45,8 +45,8 @@ def in_build(thing: PlacedObject, build: Build) -> PlacedObject:
     """A placed object as a build has it."""
     if build == "4.x":
         return thing
-    kind = as_built(thing.kind, build)
-    item = as_heeded(thing.item, build)
+    kind = constants_in_build(thing.kind, build)
+    item = heeded_item(thing.item, build)
     color = None if kind.color_rule == "fixed" else thing.color
     if kind.color_rule == "settable" and color is None and item.colors:
         rgb = item.colors[0]

@@ -32,7 +32,7 @@ class GrowingGoal:
 
     It gets its first diameter when Unity starts its script. From then on, after `delays` steps,
     each step adds the rate and multiplies by 0.999, until the final value is reached (section
-    2.1). Which way it changes follows from the two values. Growth waits while it is `held`.
+    2.1). Which way it changes follows from the two values. Growth waits while it is `is_held`.
     """
 
     def __init__(self, stage: Stage, prop: Prop, *, late: bool) -> None:
@@ -60,7 +60,7 @@ class GrowingGoal:
         if self._script.starts():
             self._become(self._size)
         self._wait -= 1
-        if self._wait >= 0 or (self._rate > 0 and held(self._stage, self._prop, self._rate)):
+        if self._wait >= 0 or (self._rate > 0 and is_held(self._stage, self._prop, self._rate)):
             return
         raw = min(max(self._size + self._rate, self._least), self._greatest)
         size = raw * SIZE_ADJUSTMENT
@@ -134,7 +134,7 @@ class _Script:
         return not started
 
 
-def held(stage: Stage, prop: Prop, rate: float) -> bool:
+def is_held(stage: Stage, prop: Prop, rate: float) -> bool:
     """Whether a ball may not grow.
 
     So it is when something is right above it, or when it is deeper than 0.05 m in the floor, a wall

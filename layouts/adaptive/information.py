@@ -565,7 +565,7 @@ def _sums(p: npt.NDArray[np.float32], weightings: Floats) -> Floats:
     return out
 
 
-def told_apart(bank: Bank, theta: Floats, groups: Sequence[Mask]) -> tuple[Floats, Floats]:
+def contrast_of_groups(bank: Bank, theta: Floats, groups: Sequence[Mask]) -> tuple[Floats, Floats]:
     """How well each instance tells groups of draws apart, such as candidate explanations.
 
     Scores and counts are taken as successes with the probability of their mean share, which is a

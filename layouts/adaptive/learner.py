@@ -21,7 +21,7 @@ from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_on_rules
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
-from animalcat.layouts.adaptive.seen import NOTHING_SEEN, Seen, parts_of, seen_with
+from animalcat.layouts.adaptive.seen import NOTHING_SEEN, Seen, add_episode, parts_of
 from animalcat.layouts.adaptive.selectors import Selector
 from animalcat.layouts.adaptive.statuses import CONFIRMED
 from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, StopVerdict
@@ -36,8 +36,8 @@ from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.layouts.model.tables import of_kind
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.watching.alarm import MOST, QUIET, Suspect
-from animalcat.layouts.watching.beyond import expected
-from animalcat.layouts.watching.cues import CueFinding, cue_finding, to_be_tried
+from animalcat.layouts.watching.beyond import predict_instance
+from animalcat.layouts.watching.cues import CueFinding, cue_finding, instances_to_try
 from animalcat.layouts.watching.hindsight import Belief
 from animalcat.layouts.watching.rivals import Examination
 from animalcat.layouts.watching.watch import BettingWatch, LayoutWatch, Play, Played
@@ -934,7 +934,9 @@ class Learner:
         )
         features = self._features(instance)[0]
         posterior = self._posterior
-        predicted = expected(posterior.particles, posterior.weights, self.bank.evaluator, columns)
+        predicted = predict_instance(
+            posterior.particles, posterior.weights, self.bank.evaluator, columns
+        )
         return Forecast(features, predicted, observed, drawn)
 
     def _choose_from(self, bank: Bank) -> None:
@@ -969,7 +971,7 @@ class Learner:
         given = np.reshape(y if observed else np.nan, (1, -1))
         given = np.broadcast_to(given, (1, len(self.layout.outcomes)))
         shares = as_shares(self.layout, columns, given)
-        self._seen = seen_with(self._seen, self._parts, touched, shares[0])
+        self._seen = add_episode(self._seen, self._parts, touched, shares[0])
 
     @cached_property
     def _parts(self) -> Mask:
@@ -1078,7 +1080,7 @@ class Learner:
             return None
         success = np.full(len(bank), np.nan)
         success[asked] = self._expect_success(bank.features[asked])
-        return to_be_tried(findings, bank.misleading, success, asked)
+        return instances_to_try(findings, bank.misleading, success, asked)
 
     def _finding_of(self, cue: Cue) -> CueFinding:
         """What was played tells of a cue, by what the posterior expects now."""

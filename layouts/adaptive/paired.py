@@ -131,7 +131,7 @@ class CommonInstances:
         return f"{of}, both passed {passed} and both failed {failed}; {apart}"
 
 
-def shared(first: Mapping[str, bool], second: Mapping[str, bool]) -> CommonInstances:
+def common_instances(first: Mapping[str, bool], second: Mapping[str, bool]) -> CommonInstances:
     """Look at who passed what, of the instances that two agents played.
 
     Args:

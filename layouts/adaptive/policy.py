@@ -37,7 +37,7 @@ from animalcat.layouts.adaptive.selectors import (
     UniformRandom,
     VarianceDrop,
     WorthProportional,
-    capped,
+    cap_chances,
     propensities,
 )
 from animalcat.layouts.inference.live import LivePosterior
@@ -130,7 +130,7 @@ class PluginSelector:
             ValueError: It cannot be loaded or made, or is no selector; the message says why.
         """
         self._name = name
-        self._selector: Selector = plugins.called("policy", name)
+        self._selector: Selector = plugins.call_plugin("policy", name)
         if not callable(getattr(self._selector, "branches", None)):
             raise ValueError(
                 f"the policy {name!r}, a plugin, makes a {type(self._selector).__name__}, which "
@@ -361,7 +361,7 @@ class Chooser:
             branches = tuple(
                 one
                 if one.reason == LISTED
-                else replace(one, probabilities=capped(one.probabilities, self._most, allowed))
+                else replace(one, probabilities=cap_chances(one.probabilities, self._most, allowed))
                 for one in branches
             )
         return self._in_sets(branches, history, allowed) if self.policy.pairs else branches

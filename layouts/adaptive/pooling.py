@@ -89,7 +89,7 @@ class OutcomeWeights:
         return sentences
 
 
-def pooled(plays: Sequence[Play]) -> OutcomeWeights:
+def weigh_outcomes(plays: Sequence[Play]) -> OutcomeWeights:
     """Say what each outcome counts as, whatever the order of the plays.
 
     Raises:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.validation import reached
+from animalcat.layouts.model.validation import ancestors_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -35,11 +35,11 @@ NOTHING_SEEN: Final = Seen()
 def parts_of(layout: Layout) -> Mask:
     """Which latent nodes play a part in which outcome, (latents, outcomes)."""
     parents = {node.name: node.link.parents for node in layout.derived}
-    parts = [reached(outcome.parents, parents) for outcome in layout.outcomes]
+    parts = [ancestors_of(outcome.parents, parents) for outcome in layout.outcomes]
     return np.array([[latent in part for part in parts] for latent in layout.latent_names])
 
 
-def seen_in(layout: Layout, touched: Mask, shares: Floats) -> tuple[Seen, ...]:
+def sum_up_episodes(layout: Layout, touched: Mask, shares: Floats) -> tuple[Seen, ...]:
     """Sum up some episodes for each latent node, in the layout's order.
 
     Args:
@@ -52,7 +52,9 @@ def seen_in(layout: Layout, touched: Mask, shares: Floats) -> tuple[Seen, ...]:
     return tuple(Seen(bool(len(y)), bool((y >= 1.0).all()), bool((y <= 0.0).all())) for y in own)
 
 
-def seen_with(seen: Sequence[Seen], parts: Mask, touched: Mask, shares: Floats) -> tuple[Seen, ...]:
+def add_episode(
+    seen: Sequence[Seen], parts: Mask, touched: Mask, shares: Floats
+) -> tuple[Seen, ...]:
     """Add an episode to what is summed up.
 
     Args:

@@ -458,7 +458,7 @@ def propensities(branches: Sequence[Branch], size: int) -> Floats:
     return np.asarray(sum((b.share * b.probabilities for b in branches), np.zeros(size)))
 
 
-def capped(chances: Floats, most: float, allowed: Mask) -> Floats:
+def cap_chances(chances: Floats, most: float, allowed: Mask) -> Floats:
     """Lower all chances to a cap, and give what is over to the others in proportion.
 
     Where all that have a chance are at the cap, the rest goes evenly to all that are allowed. If

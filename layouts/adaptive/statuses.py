@@ -194,7 +194,7 @@ def target_sd(rule: StoppingRule, node: Latent) -> float:
     return min(rule.target(node.name) * node.prior.span, LEARNT * node.prior.sd)
 
 
-def known_of(
+def knowledge_of(
     layout: Layout,
     rule: StoppingRule,
     nodes: Sequence[NodeSummary],

@@ -21,7 +21,7 @@ from animalcat.layouts.adaptive.statuses import (
     Facts,
     Status,
     judge,
-    known_of,
+    knowledge_of,
     target_sd,
 )
 from animalcat.layouts.inference.live import LivePosterior
@@ -142,8 +142,8 @@ class RuleStopper:
         """Judge after an episode, as `Stopper.verdict` says."""
         left = chooser.available(history, distrust=contradicted)
         targets = [target_sd(self.rule, self.layout.latents[i]) for i in self.layout.capabilities]
-        asked = asked_of(chooser.bank, history.times(len(chooser.bank)), left, targets)
-        known = known_of(self.layout, self.rule, posterior.summary(), asked)
+        asked = demand_ends(chooser.bank, history.times(len(chooser.bank)), left, targets)
+        known = knowledge_of(self.layout, self.rule, posterior.summary(), asked)
         measured = np.array([known[name] != "open" for name in self._names])
         scores = chooser.scores(posterior, history)
         fall = _expected_fall(scores, left)
@@ -169,7 +169,7 @@ class RuleStopper:
             status={},
             expected_fall=dict(zip(self._names, fall.tolist(), strict=True)),
             episodes_needed={
-                name: 0 if measured[k] else needed(scores, left, k, targets[k])
+                name: 0 if measured[k] else count_needed(scores, left, k, targets[k])
                 for k, name in enumerate(self._names)
             },
             facts=facts,
@@ -179,7 +179,7 @@ class RuleStopper:
         return dict(zip(self._names, values.tolist(), strict=True))
 
 
-def asked_of(bank: Bank, times: Ints, left: Mask, same: Sequence[float]) -> dict[str, Asked]:
+def demand_ends(bank: Bank, times: Ints, left: Mask, same: Sequence[float]) -> dict[str, Asked]:
     """Find the ends of what a battery asks of each capability, where they were really asked.
 
     Args:
@@ -225,7 +225,7 @@ def _by_noise(posterior: LivePosterior, gains: GainEstimator) -> Mask:
     return (clean >= WORTHWHILE) & (clean > 2.0 * noisy)
 
 
-def needed(scores: ExpectedGains, left: Mask, capability: int, target: float) -> int | None:
+def count_needed(scores: ExpectedGains, left: Mask, capability: int, target: float) -> int | None:
     """How many of the best remaining instances bring a standard deviation down to its target.
 
     Every drop is computed for the current posterior, as for futility. None if all of them together

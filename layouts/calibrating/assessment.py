@@ -77,7 +77,7 @@ def parts(agents: int, seed: int, seeds: int, folds: int) -> Iterator[tuple[int,
             yield split, fold, sorted(order[fold::folds].tolist())
 
 
-def compared(scored: Sequence[AgentScores], other: str, told: int) -> PairedDifference:
+def compare_scores(scored: Sequence[AgentScores], other: str, told: int) -> PairedDifference:
     """Compare the calibrated layout's Brier scores with those of another predictor.
 
     Args:
@@ -123,7 +123,7 @@ def judge(
         for told in TOLD:
             if len({scores.agent for scores in scored if (WRITTEN, told) in scores.brier}) < 2:
                 continue
-            pair = compared(scored, WRITTEN, told)
+            pair = compare_scores(scored, WRITTEN, told)
             findings += [(f"brier_{told}", pair.ours), (f"brier_{told}_as_written", pair.theirs)]
         return findings
 

@@ -295,15 +295,15 @@ def _predictive_curve(
     draws = np.unique(np.linspace(0, last, _DRAWS).round().astype(np.int64)).tolist()
     passed = np.zeros((_AGENTS, len(features)))
     for draw in draws:
-        passed += predicted(layout, population, draw, theta, features)
+        passed += predict_passing(layout, population, draw, theta, features)
     passed /= len(draws)
     logits = _logits(layout, factors, theta, features)
-    return regressed(
+    return regress_logits(
         logits, passed, population.easiness.mean(axis=0), _middle(population.sharpness)
     )
 
 
-def regressed(
+def regress_logits(
     logits: Floats, passed: Floats, easiness: Floats, sharpness: Floats
 ) -> tuple[Floats, Floats]:
     """Find the easiness and sharpness with which logits come nearest to shares that passed.
@@ -360,7 +360,7 @@ def regressed(
     return at[0], at[1]
 
 
-def predicted(
+def predict_passing(
     layout: Layout, population: Population, draw: int, theta: Floats, features: Floats
 ) -> Floats:
     """Probabilities of success by one draw of a population, (agents, instances).

@@ -253,7 +253,7 @@ class HeldOutPredictions:
     repeat: Rows
 
 
-def held_out(
+def predict_held_out(
     assessor: Assessor, instances: Instances, outcomes: npt.ArrayLike, by: Iterable[Split]
 ) -> HeldOutPredictions:
     """Fit an assessor to the learning part of each split, and predict the rest.

@@ -119,7 +119,7 @@ def predictive_power(
     )
 
 
-def gated(profile: Profile, power: Power) -> Profile:
+def gate_profile(profile: Profile, power: Power) -> Profile:
     """Add predictive power to a profile; below the gate all capabilities get `NOT_READ`."""
     diagnostics = dict(profile.diagnostics) | {
         "predictive_power": {

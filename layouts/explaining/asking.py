@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.explaining.limits import Mask, best_value, expected
+from animalcat.layouts.explaining.limits import Mask, best_value, expected_outcome
 from animalcat.layouts.explaining.wording import all_of
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
@@ -29,7 +29,7 @@ def about(layout: Layout) -> list[int]:
     return [k for k in layout.capabilities if layout.latents[k].name in names]
 
 
-def asked_of(
+def asking_instances(
     layout: Layout, features: npt.ArrayLike, evaluator: Evaluator | None = None
 ) -> dict[str, Mask]:
     """Tell which instances ask for each capability that a layout is about.
@@ -53,7 +53,7 @@ def asked_of(
         prior = layout.latents[k].prior
         none = prior.low if np.isfinite(prior.low) else prior.from_standard(np.array(_FAR))
         agents[row, k] = float(none)
-    success = expected(evaluator, agents, columns)
+    success = expected_outcome(evaluator, agents, columns)
     touched = evaluator.touched(columns)
     return {
         layout.latents[k].name: touched[:, k] & (success[0] - success[row] >= ASKS)

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.information import told_apart
-from animalcat.layouts.explaining.limits import best_value, expected, thinned
+from animalcat.layouts.adaptive.information import contrast_of_groups
+from animalcat.layouts.explaining.limits import best_value, expected_outcome, thin_draws
 from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of
 from animalcat.layouts.inference.summary import hdi
 from animalcat.layouts.model.spec import Layout
@@ -180,16 +180,16 @@ def explain(
     if np.isnan(outcome):
         raise ValueError("the outcome is missing, so there is nothing to explain")
     layout, evaluator = bank.layout, bank.evaluator
-    theta = thinned(draws, weights, DRAWS)
+    theta = thin_draws(draws, weights, DRAWS)
     row = np.asarray(features, np.float64).reshape(1, -1)
     columns = evaluator.columns(row)
     touched = np.flatnonzero(evaluator.touched(columns)[0])
-    p = expected(evaluator, theta, columns)[:, 0]
+    p = expected_outcome(evaluator, theta, columns)[:, 0]
     gains = np.zeros((len(layout.latents), len(theta)))
     for i in touched:
         better = theta.copy()
         better[:, i] = best_value(layout.latents[i])
-        gains[i] = expected(evaluator, better, columns)[:, 0] - p
+        gains[i] = expected_outcome(evaluator, better, columns)[:, 0] - p
     # How likely each draw made this outcome is in the posterior already. Noise is chance.
     noise = [i for i, node in enumerate(layout.latents) if node.kind == "robustness"]
     decider = np.where(gains.max(axis=0) >= _LEAST, gains.argmax(axis=0), -1)
@@ -264,7 +264,9 @@ def _need(
         asks = scale.exactly(demand) + (f" of {scale.feature}" if scale.feature else "")
         counted = _why_counted(bank, i, scale, row, demand)
     changed, like, better = _without(bank, theta, i, row)
-    predicted = expected(bank.evaluator, better, bank.evaluator.columns(like[np.newaxis]))[:, 0]
+    predicted = expected_outcome(bank.evaluator, better, bank.evaluator.columns(like[np.newaxis]))[
+        :, 0
+    ]
     low, high = np.quantile(predicted, [0.05, 0.95])
     return Need(
         node.name,
@@ -347,7 +349,7 @@ def _discriminators(
     if len(candidates) < 2:
         return ()
     names = list(candidates)
-    bits, predicted = told_apart(bank, theta, [candidates[name] for name in names])
+    bits, predicted = contrast_of_groups(bank, theta, [candidates[name] for name in names])
     order: list[int] = np.argsort(-bits, kind="stable").tolist()
     discriminators: list[Discriminator] = []
     seen: set[int] = set()

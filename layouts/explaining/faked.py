@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
-from animalcat.layouts.explaining.limits import left_out
+from animalcat.layouts.explaining.limits import leave_one_out
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.watching.cues import CueFinding, cue_finding
 
@@ -39,11 +39,11 @@ def find_cues(
     weights = np.ones(len(y)) if played.weights is None else played.weights
     known = np.where(np.isfinite(y), y, 0.0)
     counts = np.where(np.isfinite(y), weights, 0.0)
-    each = left_out(evaluator, draws, columns, known, counts, outcome)
+    each = leave_one_out(evaluator, draws, columns, known, counts, outcome)
     return tuple(cue_finding(cue, played.misleading[cue.name], y, each) for cue in cues)
 
 
-def not_told_apart(findings: Sequence[CueFinding]) -> dict[str, CueFinding]:
+def confusing_cues(findings: Sequence[CueFinding]) -> dict[str, CueFinding]:
     """By capability, the first cue that an agent may go by instead of having it."""
     found: dict[str, CueFinding] = {}
     for finding in findings:

@@ -30,7 +30,7 @@ class Judgement:
         return {"standing": self.standing, "text": self.text, "evidence": list(self.evidence)}
 
 
-def judged(
+def judge_layout(
     misfit: str, prediction: PredictionTest | None, power: Mapping[str, Any] | None = None
 ) -> Judgement:
     """Judge whether a layout describes an agent.

@@ -23,7 +23,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, log_expit, logit, logsumexp
 
-from animalcat.layouts.explaining.limits import EDGE, HARDEST, Costs, expected, left_out
+from animalcat.layouts.explaining.limits import (
+    EDGE,
+    HARDEST,
+    Costs,
+    expected_outcome,
+    leave_one_out,
+)
 from animalcat.layouts.explaining.wording import ARENAS, Vocabulary
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.likelihood import as_shares
@@ -191,7 +197,7 @@ class KindEstimate:
         )
 
 
-def first_observed(shares: Floats) -> Floats:
+def first_outcome(shares: Floats) -> Floats:
     """The first outcome that was observed at all: the one that says what was failed, (episodes,).
 
     Args:
@@ -223,7 +229,7 @@ def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs
     probabilities["unclear"] = max(0.0, 1.0 - sum(probabilities[name] for name in named))
     best = max(named, key=lambda kind: probabilities[kind])
     observed = int(np.count_nonzero(np.isfinite(shares).any(axis=1)))
-    first = first_observed(shares)
+    first = first_outcome(shares)
     failed, passed = bool((first < 1.0).any()), bool((first > 0.0).any())
     why = _why(
         *(observed, able, single, probabilities, best, p_layout, rivals, played.words),
@@ -342,7 +348,7 @@ def _rivals(
     ways = _groupings(evaluator.layout, played, there) if len(there) else []
     if not ways:
         return [], 1.0
-    predicted = left_out(evaluator, draws, columns[there], y, weights, outcome)
+    predicted = leave_one_out(evaluator, draws, columns[there], y, weights, outcome)
     base = logit(np.clip(predicted, EDGE, 1.0 - EDGE))
     tilted = [_tilt_likelihoods(factor * base, y, weights) for factor in _SHARPNESS]
     counts = np.column_stack([weights * y, weights * (1.0 - y)])
@@ -418,7 +424,7 @@ def _asks_more(
         if not np.isfinite(values).all():
             return False
         like[:, at] = np.median(values)
-        passes.append(float(expected(evaluator, middle, evaluator.columns(like)).mean()))
+        passes.append(float(expected_outcome(evaluator, middle, evaluator.columns(like)).mean()))
     return passes[1] < passes[0]
 
 

@@ -27,7 +27,7 @@ HARDEST: Final = 0.2
 """Share of the instances that touch a node, those on which it costs most, by which it is judged."""
 
 
-def thinned(draws: Floats, weights: Floats | None, count: int) -> Floats:
+def thin_draws(draws: Floats, weights: Floats | None, count: int) -> Floats:
     """Take `count` draws at equal distances of the cumulated weight, so that all weigh the same.
 
     Args:
@@ -111,7 +111,7 @@ def costs(
     fixed = [i for i, node in enumerate(layout.latents) if node.kind != "robustness"]
 
     def success(theta: Floats) -> Floats:
-        return expected(evaluator, theta, columns)
+        return expected_outcome(evaluator, theta, columns)
 
     as_is = success(draws)
     full = draws.copy()
@@ -144,12 +144,14 @@ def _hardest(lost: Floats) -> Floats:
     return np.sort(np.maximum(lost, 0.0), axis=1)[:, -count:].mean(axis=1)
 
 
-def expected(evaluator: Evaluator, theta: Floats, columns: Floats, outcome: int = 0) -> Floats:
+def expected_outcome(
+    evaluator: Evaluator, theta: Floats, columns: Floats, outcome: int = 0
+) -> Floats:
     """Expected outcome as a share of its maximum, (draws, instances)."""
     return evaluator.by_instance(theta, columns, np.float64, outcome).T
 
 
-def left_out(
+def leave_one_out(
     evaluator: Evaluator,
     draws: Floats,
     columns: Floats,
@@ -170,7 +172,7 @@ def left_out(
     found = np.empty(len(y))
     for start in range(0, len(y), _ROWS):
         part = slice(start, start + _ROWS)
-        p = expected(evaluator, draws, columns[part], outcome)
+        p = expected_outcome(evaluator, draws, columns[part], outcome)
         found[part] = _leave_one_out(p, y[part], weights[part])
     return found
 

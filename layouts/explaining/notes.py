@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.seen import Seen
-from animalcat.layouts.explaining.faked import not_told_apart
+from animalcat.layouts.explaining.faked import confusing_cues
 from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.priors import Prior
@@ -49,7 +49,7 @@ def notes(
         scales: How the values of the nodes are read, in the same order.
         cues: What was played tells of each cue, if of any.
     """
-    unsure = not_told_apart(cues)
+    unsure = confusing_cues(cues)
     noted: dict[str, NodeNote] = {}
     for i, (node, latent) in enumerate(zip(nodes, layout.latents, strict=True)):
         own = seen[i]

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from animalcat.layouts.adaptive.learner import Forecast
-from animalcat.layouts.explaining.limits import left_out
+from animalcat.layouts.explaining.limits import leave_one_out
 from animalcat.layouts.explaining.regression import RunningRegression
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
@@ -245,7 +245,7 @@ def _hindsight(layout: Layout, features: Floats, y: Floats, draws: Floats) -> fl
         if not there.any():
             continue
         seen = outcomes[there]
-        ours = left_out(evaluator, draws, columns[there], seen, np.ones(len(seen)), k)
+        ours = leave_one_out(evaluator, draws, columns[there], seen, np.ones(len(seen)), k)
         average = (seen.sum() - seen + 0.5) / len(seen)
         apart.append((ours - seen) ** 2 - (average - seen) ** 2)
     return float(np.concatenate(apart).mean()) if apart else 0.0

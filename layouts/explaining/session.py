@@ -14,7 +14,7 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.explaining.controls import ControlComparison, for_verdict
 from animalcat.layouts.explaining.episode import Explanation, explain
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
-from animalcat.layouts.explaining.limits import thinned
+from animalcat.layouts.explaining.limits import thin_draws
 from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, ControlFinding, Verdict, verdict
@@ -28,7 +28,7 @@ MISFITS: Final = 8
 """Most strata that a profile names as misfits."""
 
 
-def played_by(
+def played_episodes(
     learner: Learner, irrelevant: Collection[str] | None = None, words: Vocabulary = ARENAS
 ) -> PlayedEpisodes:
     """What a learner was told, with paradigms and all features.
@@ -66,9 +66,9 @@ def verdict_of(
         learner: The learner that was told the outcomes.
         profile: Its profile, of the live posterior or of a fit.
         draws: (draws, latents) of the fit, if the profile is of one.
-        irrelevant: As for `played_by`.
+        irrelevant: As for `played_episodes`.
         controls: What was played against its controls.
-        words: As for `played_by`.
+        words: As for `played_episodes`.
 
     Returns:
         The profile with what belongs beside its estimates, and the verdict. A capability is not to
@@ -81,7 +81,7 @@ def verdict_of(
     result = verdict(
         profile,
         posterior.particles if draws is None else draws,
-        played_by(learner, irrelevant, words),
+        played_episodes(learner, irrelevant, words),
         bank.features[~bank.offered],
         weights=posterior.weights if draws is None else None,
         misfit=learner.misfit,
@@ -137,9 +137,9 @@ def prediction_of(learner: Learner, draws: Floats | None = None) -> PredictionTe
     """
     posterior = learner.posterior
     some = (
-        thinned(posterior.particles, posterior.weights, DRAWS)
+        thin_draws(posterior.particles, posterior.weights, DRAWS)
         if draws is None
-        else thinned(draws, None, DRAWS)
+        else thin_draws(draws, None, DRAWS)
     )
     return predicts(learner.layout, learner.forecasts, some)
 
@@ -232,5 +232,5 @@ def notes_of(
         scales: How the values of the nodes are read, in the layout's order.
     """
     posterior = learner.posterior
-    draws = thinned(posterior.particles, posterior.weights, DRAWS)
+    draws = thin_draws(posterior.particles, posterior.weights, DRAWS)
     return notes(learner.layout, nodes, draws, learner.seen, scales)

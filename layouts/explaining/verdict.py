@@ -9,10 +9,10 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.seen import seen_in
+from animalcat.layouts.adaptive.seen import sum_up_episodes
 from animalcat.layouts.explaining.controls import Standing
-from animalcat.layouts.explaining.faked import find_cues, not_told_apart
-from animalcat.layouts.explaining.judgement import Judgement, judged
+from animalcat.layouts.explaining.faked import confusing_cues, find_cues
+from animalcat.layouts.explaining.judgement import Judgement, judge_layout
 from animalcat.layouts.explaining.kinds import (
     NAMED,
     WEAK,
@@ -20,9 +20,9 @@ from animalcat.layouts.explaining.kinds import (
     PlayedEpisodes,
     RivalExplanation,
     find_kind,
-    first_observed,
+    first_outcome,
 )
-from animalcat.layouts.explaining.limits import Costs, costs, thinned
+from animalcat.layouts.explaining.limits import Costs, costs, thin_draws
 from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest
 from animalcat.layouts.explaining.wording import (
@@ -208,7 +208,7 @@ def verdict(
     """
     layout, words = profile.layout, played.words
     nodes = list(profile.nodes)
-    some = thinned(draws, weights, DRAWS)
+    some = thin_draws(draws, weights, DRAWS)
     instances = np.asarray(battery, np.float64).reshape(-1, len(layout.features))
     instances = _spread(instances if len(instances) else np.asarray(played.features, np.float64))
     scales = [scale_of(layout, k, played.features) for k in range(len(layout.latents))]
@@ -216,13 +216,13 @@ def verdict(
     columns = evaluator.columns(played.features)
     shares = played.shares(layout, columns)
     cues = find_cues(evaluator, some, played, columns, shares)
-    seen = seen_in(layout, evaluator.touched(columns), shares)
+    seen = sum_up_episodes(layout, evaluator.touched(columns), shares)
     noted = notes(layout, nodes, some, seen, scales, cues)
-    cost = costs(layout, thinned(some, None, _JUDGED), instances)
+    cost = costs(layout, thin_draws(some, None, _JUDGED), instances)
     fails = _fails(cost)
     # What the answers of an agent in words were goes before what they came to.
     said = [f"{text}." for text in profile.provenance.get("answers", ())[:1]]
-    judgement = judged(misfit, prediction, profile.diagnostics.get("predictive_power"))
+    judgement = judge_layout(misfit, prediction, profile.diagnostics.get("predictive_power"))
     converged = bool(profile.diagnostics["converged"]) or _is_live(profile)
     described = judgement.standing != "not described"
     trusted = described and converged and not doubted
@@ -252,8 +252,8 @@ def verdict(
         what = "observed" if len(played) else "played"
         said.append(f"Nothing was {what}, so this is what was assumed before.")
     if trusted and observed:
-        said += _abilities(layout, nodes, noted, scales, told, not_told_apart(cues))
-        failed = bool((first_observed(shares) < 1.0).any())
+        said += _abilities(layout, nodes, noted, scales, told, confusing_cues(cues))
+        failed = bool((first_outcome(shares) < 1.0).any())
         said += _others(layout, nodes, some, failed=failed)
         if kind.kind not in ("fraudster", "context"):  # they say themselves what makes it fail
             failing, blamed = _failing(layout, nodes, noted, fails, failed=failed)

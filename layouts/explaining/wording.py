@@ -17,7 +17,7 @@ from animalcat.layouts.model.links import LogisticMargin
 from animalcat.layouts.model.nodes import GAP, Latent
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.units import NOT_KNOWN, plain_unit
-from animalcat.layouts.model.validation import reached
+from animalcat.layouts.model.validation import ancestors_of
 from animalcat.layouts.reporting.profile import NodeNote, NodeWords
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -366,7 +366,7 @@ def _scale_of(layout: Layout, index: int, features: Floats | None) -> Scale:
         scale = _by_feature(Evaluator(layout), index, features)
         if scale is not None:
             return scale
-    about = described(node)
+    about = describe_node(node)
     if node.reads:
         factor, unit = (100.0, "%") if node.is_share else plain_unit(node.unit)
         return Scale(node.reads, unit, factor)
@@ -382,7 +382,7 @@ def _scale_of(layout: Layout, index: int, features: Floats | None) -> Scale:
     return Scale(phrase, unit, factor)
 
 
-def for_informed(layout: Layout) -> Layout:
+def informed_layout(layout: Layout) -> Layout:
     """The same layout, with phrases for agents that are told the arena's true state.
 
     To be told where goals are is not to see them. So what begins with "sees goals" is said to be
@@ -440,7 +440,7 @@ def plain_scale(unit: str) -> Scale:
     return Scale("{}", name, factor)
 
 
-def described(node: Latent) -> str:
+def describe_node(node: Latent) -> str:
     """What a node is, in a few words: the beginning of its explanation."""
     return re.split(r"[;:]|, in units", node.about)[0].strip()
 
@@ -472,7 +472,7 @@ def few_of(names: Sequence[str], most: int = 3) -> str:
     return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
-def counted(text: str, number: int, **gaps: object) -> str:
+def inflect_words(text: str, number: int, **gaps: object) -> str:
     """Words in the number that is meant: "{n} item[|s] [is|are] left out of {layout}".
 
     Args:
@@ -619,4 +619,4 @@ def _demand_nodes(layout: Layout, capability: str) -> set[str]:
         for node in layout.derived
         if isinstance(node.link, LogisticMargin) and node.link.ability == capability
     ]
-    return set(reached(demands, parents))
+    return set(ancestors_of(demands, parents))

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.seen import seen_in
+from animalcat.layouts.adaptive.seen import sum_up_episodes
 from animalcat.layouts.explaining.faked import find_cues
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
-from animalcat.layouts.explaining.limits import thinned
+from animalcat.layouts.explaining.limits import thin_draws
 from animalcat.layouts.explaining.notes import notes
-from animalcat.layouts.explaining.session import played_by
+from animalcat.layouts.explaining.session import played_episodes
 from animalcat.layouts.explaining.verdict import DRAWS
 from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of, words_of
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -70,7 +70,7 @@ def with_words(profile: Profile, draws: Floats, played: PlayedEpisodes) -> Profi
     evaluator = Evaluator(layout)
     columns = evaluator.columns(played.features)
     shares = played.shares(layout, columns)
-    seen = seen_in(layout, evaluator.touched(columns), shares)
+    seen = sum_up_episodes(layout, evaluator.touched(columns), shares)
     cues = find_cues(evaluator, draws, played, columns, shares)
     noted = notes(layout, list(profile.nodes), draws, seen, scales, cues)
     words = {
@@ -143,8 +143,8 @@ def _filled_columns(nodes: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], 
 
 def _learnt_so_far(learner: Learner) -> tuple[Profile, str]:
     """The profile of a learner with its words, and a title."""
-    posterior, played = learner.posterior, played_by(learner)
-    draws = thinned(posterior.particles, posterior.weights, DRAWS)
+    posterior, played = learner.posterior, played_episodes(learner)
+    draws = thin_draws(posterior.particles, posterior.weights, DRAWS)
     profile = with_words(learner.profile(), draws, played)
     verdict = learner.verdict()
     state = f"enough: {verdict.reason}" if verdict.stop else "not enough yet"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.pooling import Play, pooled
+from animalcat.layouts.adaptive.pooling import Play, weigh_outcomes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def evidence_of(table: pd.DataFrame) -> CountedRows:
         by_kind = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
         notes.append(f"left out {left} of {len(frame)} rows as no evidence: {by_kind}")
     frame = frame[counts]
-    counted = pooled([_play(row) for row in _rows(frame)])
+    counted = weigh_outcomes([_play(row) for row in _rows(frame)])
     caused = (frame["outcome"] == "failure") & (frame["cause"].fillna("") != "")
     if (known := int(caused.sum())) > 0:
         notes.append(

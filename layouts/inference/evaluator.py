@@ -190,7 +190,8 @@ class Evaluator:
             (instances, draws) of a layout with one outcome, else (instances, draws, outcomes).
         """
         drawn = [
-            self._drawn(theta, columns, k, generator) for k in range(len(self.layout.outcomes))
+            self._draw_outcomes(theta, columns, k, generator)
+            for k in range(len(self.layout.outcomes))
         ]
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=-1)
 
@@ -279,7 +280,7 @@ class Evaluator:
         trials = trials_of(self.layout, likelihood, columns)
         return log_density(likelihood, p, size, trials, y[:, np.newaxis])[:, 0]
 
-    def _drawn(
+    def _draw_outcomes(
         self, theta: npt.ArrayLike, columns: Floats, outcome: int, generator: np.random.Generator
     ) -> Floats:
         likelihood = self.layout.outcomes[outcome].likelihood

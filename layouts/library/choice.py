@@ -107,7 +107,7 @@ def load_for(source: LayoutSource, frame: pd.DataFrame, without: Sequence[str] =
     return choose(layout, look).layout
 
 
-def said(layout: Layout, choice: Choice, named: str = "") -> str:
+def words_of_choice(layout: Layout, choice: Choice, named: str = "") -> str:
     """Say which variant of a layout is taken, and why, in a sentence.
 
     Args:

@@ -51,7 +51,7 @@ from animalcat.layouts.model.nodes import (
 )
 from animalcat.layouts.model.priors import PRIORS, Prior
 from animalcat.layouts.model.tables import guess
-from animalcat.layouts.model.validation import check_graph, ordered
+from animalcat.layouts.model.validation import check_graph, order_derived
 from animalcat.text.marked_yaml import Marked, YamlError, validate
 
 __all__ = [
@@ -250,7 +250,7 @@ class Layout:
     @cached_property
     def ordered(self) -> tuple[Derived, ...]:
         """The derived nodes, each after its parents."""
-        return ordered(self.derived)
+        return order_derived(self.derived)
 
     @cached_property
     def digest(self) -> str:

@@ -74,11 +74,11 @@ def conversion(given: str, wanted: str) -> float:
         return conversion(over[0], under[0]) / conversion(over[1], under[1])
     raise UnitError(
         f"the unit {given or '1'!r} is {'another' if is_unit(given) else 'unknown'} here; "
-        f"{understood(wanted)}"
+        f"{words_of_units(wanted)}"
     )
 
 
-def understood(wanted: str) -> str:
+def words_of_units(wanted: str) -> str:
     """Say which units are understood where a unit is wanted, for the end of a message."""
     known = list(_KNOWN.get(_base(wanted)[1], ()))
     several = f", or a multiple as in '10 {known[0]}'" if known and known[0] != "1" else ""

@@ -13,7 +13,7 @@ from animalcat.layouts.model.nodes import GAP, Beta, Binomial, Derived, Feature,
 from animalcat.text.formulas import FormulaError
 
 
-def ordered(derived: Iterable[Derived]) -> tuple[Derived, ...]:
+def order_derived(derived: Iterable[Derived]) -> tuple[Derived, ...]:
     """Sort derived nodes so that each comes after its parents.
 
     Raises:
@@ -44,7 +44,7 @@ def check_graph(
             filled in or is that of another node.
     """
     _check_names(features, latents, derived)
-    nodes = ordered(derived)
+    nodes = order_derived(derived)
     ranges = _check_nodes(features, latents, nodes)
     _check_margins(latents, nodes)
     _check_feature_inputs(features, nodes)
@@ -125,7 +125,7 @@ def _check_outcomes(
     for outcome in outcomes:
         _check_outcome(features, latents, parents, outcome, ranges)
     roots = [outcome.parents[0] for outcome in outcomes]
-    influential = reached([p for outcome in outcomes for p in outcome.parents], parents)
+    influential = ancestors_of([p for outcome in outcomes for p in outcome.parents], parents)
     lost = [n.name for n in (*features, *latents, *derived) if n.name not in influential]
     if lost:
         raise SpecificationError(
@@ -220,7 +220,7 @@ def _check_missing(
                 f"feature {feature.name}: only_with {on!r} is not the feature of a gate; valid: "
                 f"{', '.join(sorted(gates)) or 'none, there is no gate'}"
             )
-        if feature.name in reached(roots, open_parents(derived, {on: False})):
+        if feature.name in ancestors_of(roots, open_parents(derived, {on: False})):
             raise SpecificationError(
                 f"feature {feature.name}: it plays a part also where {on} is 0, so it cannot be "
                 f"only_with {on}"
@@ -245,7 +245,7 @@ def open_parents(
     return parents
 
 
-def reached(roots: Iterable[str], parents: Mapping[str, tuple[str, ...]]) -> set[str]:
+def ancestors_of(roots: Iterable[str], parents: Mapping[str, tuple[str, ...]]) -> set[str]:
     """The roots and all their ancestors."""
     names: set[str] = set()
     pending = list(roots)

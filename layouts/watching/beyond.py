@@ -25,7 +25,7 @@ _NEAR: Final = 0.25
 """The uppermost share of a range from which on an agent may be beyond it."""
 
 
-def lifted(layout: Layout, theta: Floats, lift: float) -> Floats:
+def lift_capabilities(layout: Layout, theta: Floats, lift: float) -> Floats:
     """Move capabilities near the top of their ranges beyond it.
 
     A capability at the top is moved by the whole lift, one a quarter of the range below by nothing,
@@ -52,13 +52,13 @@ def lifted(layout: Layout, theta: Floats, lift: float) -> Floats:
 
 def abler(layout: Layout, theta: Floats) -> list[Floats]:
     """Move capabilities beyond their ranges, for each of `LIFTS` but the first, which is 0."""
-    moved = [lifted(layout, theta, lift) for lift in LIFTS[1:]]
+    moved = [lift_capabilities(layout, theta, lift) for lift in LIFTS[1:]]
     for values in moved:
         values.flags.writeable = False
     return moved
 
 
-def expected(
+def predict_instance(
     theta: Floats,
     weights: Floats,
     evaluator: Evaluator,
@@ -68,7 +68,7 @@ def expected(
     """Predict an instance.
 
     Args:
-        theta: (particles, latents): what is known of the agent, perhaps `lifted`.
+        theta: (particles, latents): what is known of the agent, perhaps `lift_capabilities`.
         weights: (particles,), summing to 1.
         evaluator: Evaluator of the same layout.
         columns: (1, columns): the instance, as `evaluator.columns` returned it.

@@ -75,7 +75,7 @@ def cue_finding(cue: Cue, misleads: Floats, shares: Floats, predicted: Floats) -
     return CueFinding(cue, int(there.sum()), float(y.sum()), factor)
 
 
-def to_be_tried(
+def instances_to_try(
     findings: Sequence[CueFinding],
     misleading: Mapping[str, Floats],
     success: Floats,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli
-from animalcat.layouts.watching.beyond import lifted
+from animalcat.layouts.watching.beyond import lift_capabilities
 from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -80,7 +80,7 @@ def fails(
             first.
         lift: How far beyond the ranges an agent near their top is, in shares of the ranges.
     """
-    theta = lifted(evaluator.layout, belief.particles, lift)
+    theta = lift_capabilities(evaluator.layout, belief.particles, lift)
     parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
     z_scores: list[list[Floats]] = [[] for _ in groups] or [[]]
     for k, y in enumerate(outcomes.reshape(len(outcomes), len(evaluator.layout.outcomes)).T):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.watching.alarm import Alarm, Suspect, log_factors
-from animalcat.layouts.watching.beyond import abler, expected
+from animalcat.layouts.watching.beyond import abler, predict_instance
 from animalcat.layouts.watching.hindsight import Belief
 from animalcat.layouts.watching.rivals import Examination, examine
 from animalcat.layouts.watching.settled import ScoredPrediction
@@ -147,7 +147,7 @@ class BettingWatch(LayoutWatch):
             layout = self._evaluator.layout
             self._abler = posterior.particles, abler(layout, posterior.particles)
         others = [
-            expected(theta, posterior.weights, self._evaluator, columns, capped=True)
+            predict_instance(theta, posterior.weights, self._evaluator, columns, capped=True)
             for theta in self._abler[1]
         ]
         predicted, observed, *beyond = (

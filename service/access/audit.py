@@ -31,7 +31,7 @@ from animalcat.service.access.private_files import keep_owner
 from animalcat.service.access.tokens import TokenError
 from animalcat.service.errors import CATALOGUE, Code, ServiceError, public
 from animalcat.service.refusals import Seldom
-from animalcat.service.storage.audit import BEGUN, AuditFilter, AuditLog, joined
+from animalcat.service.storage.audit import BEGUN, AuditFilter, AuditLog, join_names
 from animalcat.service.storage.listing import Page
 from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
 from animalcat.service.storage.sql import DATABASE, SqlStore
@@ -238,7 +238,7 @@ class Audit:
             caller="no good token" if caller is None else caller.words,
             role="" if caller is None else caller.role.value,
             action=call.action,
-            object=joined(call.about),
+            object=join_names(call.about),
             result=result,
             words=words[:MOST_WORDS],
             peer=self._host_of(call.peer) or "this machine",

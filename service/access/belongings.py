@@ -41,7 +41,7 @@ class Belongings:
         return await asyncio.to_thread(self._store.owners.there, item)
 
 
-def wanted(request: Any) -> WhoseFilter:
+def whose_filter(request: Any) -> WhoseFilter:
     """Return whose things the present caller wants listed, of those that it may see.
 
     Args:

@@ -504,13 +504,13 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         if rule.public or not inspect.iscoroutinefunction(work):
             return handler  # health, and reflection, which is a generator
 
-        async def guarded(request: Any, context: Any) -> Any:
+        async def guard_call(request: Any, context: Any) -> Any:
             stream = kind != "unary_unary"
             most = gate.most_connections(caller)
             with self._known.admitted(context.peer(), caller.id, most):
                 return await gate.serve(rule, method, caller, work, request, context, stream=stream)
 
-        return KINDS[kind](guarded, handler.request_deserializer, handler.response_serializer)
+        return KINDS[kind](guard_call, handler.request_deserializer, handler.response_serializer)
 
 
 def _refusing(

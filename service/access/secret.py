@@ -15,7 +15,7 @@ from typing import Final
 from pydantic_core import to_json
 
 from animalcat.service.access.tokens import FOLDER, kept_key
-from animalcat.service.ids import asked_for
+from animalcat.service.ids import asked_values
 from animalcat.values import CampaignSpec, SessionSpec
 
 FILE: Final = "secret.key"
@@ -58,5 +58,5 @@ class ServerSecret:
     def _derive(self, spec: SessionSpec | CampaignSpec) -> str:
         if not self._key:
             return ""
-        asked = to_json(asked_for(spec), inf_nan_mode="null")
+        asked = to_json(asked_values(spec), inf_nan_mode="null")
         return hmac.digest(self._key, asked, "sha256").hex()[:_DIGITS]

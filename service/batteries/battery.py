@@ -39,15 +39,15 @@ from animalcat.service.batteries.drafts import (
     fixed_arena,
     fixed_instances,
     instance_seed,
-    joined,
+    join_errors,
     measure_drafts,
-    named,
+    name_errors,
     silent,
     unfit,
 )
 from animalcat.service.batteries.estimate import Tick, with_estimate
 from animalcat.service.batteries.feature_table import FeatureTable, read_table
-from animalcat.service.batteries.findings import alike, found_in, in_lines
+from animalcat.service.batteries.findings import alike, in_lines, problems_of
 from animalcat.service.batteries.instance import arena_identity
 from animalcat.service.batteries.marks import Marks, marks_of
 from animalcat.service.batteries.naming import (
@@ -260,7 +260,7 @@ def import_files(
             text = str(error) if named_by else f"{file.path}: {error}"
             refused.append(ArenaError(text, error.problems))
             continue
-        problems += found_in(loaded, file.path, seed)
+        problems += problems_of(loaded, file.path, seed)
         stem = str(PurePosixPath(file.path).with_suffix(""))
         for key, arena in sorted(arenas.items()):
             name = stem if len(arenas) == 1 else f"{stem}.{key}"
@@ -268,7 +268,7 @@ def import_files(
             instances.append(name)
             places.append(file.path)
     if refused:
-        raise joined([*refused, *unfit(drafts)], number + 1, "files")
+        raise join_errors([*refused, *unfit(drafts)], number + 1, "files")
     if own is not None:
         own = own.resolved(instances)
     kinds = kinds_of(instances, pattern, own.kinds if own else {})
@@ -280,14 +280,14 @@ def import_files(
     drawn: dict[str, Sequence[str]] = {}
     for draft in with_kinds:
         try:
-            fields = named(draft, drawn_fields)
+            fields = name_errors(draft, drawn_fields)
         except ArenaError as error:
             refused.append(error)
             continue
         if fields:
             drawn[draft.name] = fields
     if refused:
-        raise joined(refused, len(with_kinds), "arenas")
+        raise join_errors(refused, len(with_kinds), "arenas")
     problems += alike(
         (place, draft.name, draft.arena) for place, draft in zip(places, with_kinds, strict=True)
     )
@@ -457,13 +457,13 @@ def store_drafts(
         _check_places(ordered, own)
     every = units if own is None else {**own.units, **units}
 
-    def fixed() -> Generator[Fixed]:
+    def fix_instances() -> Generator[Fixed]:
         made = fixed_instances(ordered, processes, timed, battery=family)
         for number, instance in enumerate(made, 1):
             timed(number, len(ordered), "measuring arenas")
             yield instance if own is None else _with_own(instance, own, units)
 
-    with closing(fixed()) as instances:
+    with closing(fix_instances()) as instances:
         digest = write_battery(instances, every, store, problems, drawn=drawn, layout=layout)
     return load(digest, store)
 

@@ -25,7 +25,7 @@ from animalcat.machine.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
 from animalcat.service.batteries.naming import ControlLink, TaskKind, some
 from animalcat.service.batteries.packed import Packed
-from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
+from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped_readings
 from animalcat.service.batteries.validity import PlannerVerdict, judge
 
 MANY: Final = 100
@@ -90,7 +90,7 @@ def fixed_instance(draft: Draft, reading: Reading | None = None) -> Fixed:
         ArenaError: The arena cannot be built.
     """
     arena = fixed_arena(draft)
-    return _make_fixed(draft, arena, to_yaml(arena), reading or measured(draft), "")
+    return _make_fixed(draft, arena, to_yaml(arena), reading or reading_of(draft), "")
 
 
 def fixed_arena(draft: Draft) -> Arena:
@@ -138,7 +138,7 @@ def placements(draft: Draft) -> list[Placement]:
     return [place(arena, np.random.default_rng(draft.seed)) for arena in parts]
 
 
-def measured(draft: Draft) -> Reading:
+def reading_of(draft: Draft) -> Reading:
     """Return the demands of a draft's arena, measured unless they are known.
 
     Raises:
@@ -205,10 +205,10 @@ def fixed_instances(
     keys: list[str] = []
     for number, draft in enumerate(drafts):
         try:
-            text = to_yaml(named(draft, fixed_arena))
+            text = to_yaml(name_errors(draft, fixed_arena))
         except ArenaError as error:
             others = unfit(drafts[k] for k in range(number + 1, len(drafts)))
-            raise joined([error, *others], len(drafts), "arenas") from None
+            raise join_errors([error, *others], len(drafts), "arenas") from None
         keys.append(key_of(text, draft.seed))
         # Arenas repeat themselves: packed they take a tenth of the memory.
         texts.append(zlib.compress(text.encode(), 1))
@@ -249,12 +249,12 @@ def unfit(drafts: Iterable[Draft]) -> Iterator[ArenaError]:
     """The errors of the drafts that cannot be built."""
     for draft in drafts:
         try:
-            named(draft, fixed_arena)
+            name_errors(draft, fixed_arena)
         except ArenaError as error:
             yield error
 
 
-def joined(errors: Sequence[ArenaError], total: int, what: str) -> ArenaError:
+def join_errors(errors: Sequence[ArenaError], total: int, what: str) -> ArenaError:
     """One error for all files or arenas that cannot be used.
 
     Args:
@@ -281,7 +281,7 @@ def _trusted_readings(
     """Return what the project ships of some arenas, by key; nothing if a sample differs."""
     readings = {
         key: reading if solve else reading._replace(verdict=None)
-        for key, reading in shipped(battery).items()
+        for key, reading in shipped_readings(battery).items()
         if key in places and (reading.verdict or not solve)
     }
     sample = sorted(readings)[:: max(1, len(readings) // SAMPLE)]
@@ -348,16 +348,16 @@ def _examine(job: _Job) -> Reading:
     draft = job.draft
     reading = job.known or _read_named(draft)
     if job.solve and reading.verdict is None:
-        verdict = named(draft, lambda draft: judge(fixed_arena(draft), draft.seed))
+        verdict = name_errors(draft, lambda draft: judge(fixed_arena(draft), draft.seed))
         reading = reading._replace(verdict=verdict)
     return reading
 
 
 def _read_named(draft: Draft) -> Reading:
-    return named(draft, _read)
+    return name_errors(draft, _read)
 
 
-def named(draft: Draft, work: Callable[[Draft], T]) -> T:
+def name_errors(draft: Draft, work: Callable[[Draft], T]) -> T:
     """Do some work on a draft; an error tells its name."""
     try:
         return work(draft)

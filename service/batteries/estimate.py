@@ -37,13 +37,15 @@ def with_estimate(tick: Tick, clock: Callable[[], float] = time.monotonic) -> Ti
             past.popleft()
         since, before = past[0]
         if total and done > before and now - since >= SURE:
-            message += f", about {spoken((total - done) * (now - since) / (done - before))} left"
+            message += (
+                f", about {words_of_time((total - done) * (now - since) / (done - before))} left"
+            )
         tick(done, total, message)
 
     return tell_tick
 
 
-def spoken(seconds: float) -> str:
+def words_of_time(seconds: float) -> str:
     """A time in words, in steps that do not change all the time: 40 s, 7 min, 2.5 h."""
     if seconds < 55:
         return f"{max(5, 5 * round(seconds / 5))} s"

@@ -163,7 +163,7 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
             if not one.field.startswith("arenas[") or one.field.startswith(whose)
         ]
         try:
-            placed, seed = placed_by(arena, instance, plan)
+            placed, seed = place_by_plan(arena, instance, plan)
         except ArenaError as error:
             row = FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error))
             rows.append(replace(row, problems=met))
@@ -187,7 +187,7 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
     return rows
 
 
-def placed_by(arena: Arena, instance: str, plan: Plan) -> tuple[list[Placement], int]:
+def place_by_plan(arena: Arena, instance: str, plan: Plan) -> tuple[list[Placement], int]:
     """The arenas of an episode as a plan draws them, and the seed by which it is played.
 
     Args:

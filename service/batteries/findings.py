@@ -18,7 +18,7 @@ _BY_MARKS: Final = (*OF_MARKS, "no-time-limit")
 """Kinds that `marks` finds in the instances, whose values are fixed."""
 
 
-def found_in(loaded: LoadedConfig, file: str, seed: int) -> list[Problem]:
+def problems_of(loaded: LoadedConfig, file: str, seed: int) -> list[Problem]:
     """The problems of a file, as `arena check` finds them, but for those of pass marks.
 
     Args:

@@ -61,7 +61,7 @@ def key_of(text: str, seed: int) -> str:
     return hashlib.sha256(f"{about}\0{text}".encode()).hexdigest()
 
 
-def shipped(battery: str) -> Mapping[str, Reading]:
+def shipped_readings(battery: str) -> Mapping[str, Reading]:
     """Return the readings that come with the project, by key; keys name the definitions.
 
     Args:

@@ -23,7 +23,7 @@ from animalcat.service.batteries.drafts import (
     Fixed,
     fixed_instances,
     instance_seed,
-    measured,
+    reading_of,
     silent,
 )
 from animalcat.service.batteries.estimate import Tick, with_estimate
@@ -234,5 +234,5 @@ def check_recipe_claims(
 
 def _measure(arena: Arena) -> MeasuredFeatures:
     """Measure the demands of an arena that is looked for, and keep them."""
-    reading = measured(Draft("arena", "", arena, 0))
+    reading = reading_of(Draft("arena", "", arena, 0))
     return MeasuredFeatures(dict(reading.features), dict(reading.missing))

@@ -89,7 +89,7 @@ def origin(name: str, given: Mapping[str, Any], file: Path | None, in_file: Iter
     return str(file) if name in in_file else "default"
 
 
-def shown(name: str, value: Any) -> Any:
+def mask_secrets(name: str, value: Any) -> Any:
     """Return a value as it may be shown: secrets are masked, and passwords within URLs."""
     if name == "secret" and value is not None:
         return _MASKED

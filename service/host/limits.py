@@ -158,7 +158,7 @@ class LimitsInterceptor(grpc.aio.ServerInterceptor):
         if not inspect.iscoroutinefunction(work):
             return handler
 
-        async def counted(request: Any, context: Any) -> Any:
+        async def count_call(request: Any, context: Any) -> Any:
             if method != EVALUATE:  # the gateway checks it: who comes back has its place already
                 await limits.check(method, request)
             if kind == "unary_unary":
@@ -169,4 +169,4 @@ class LimitsInterceptor(grpc.aio.ServerInterceptor):
             finally:
                 limits.close(method)
 
-        return KINDS[kind](counted, handler.request_deserializer, handler.response_serializer)
+        return KINDS[kind](count_call, handler.request_deserializer, handler.response_serializer)

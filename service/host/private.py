@@ -88,7 +88,7 @@ class ShownToServer(TypedDict, total=False):
     ca: str
 
 
-def shown_to_own(home: Path) -> ShownToServer:
+def proof_for_own(home: Path) -> ShownToServer:
     """What a client shows to the server of a data directory: that it can read the directory.
 
     The token of the environment is for a server elsewhere.

@@ -18,9 +18,9 @@ from animalcat.service.host.configuration import (
     CONFIG,
     PREFIX,
     SettingsError,
+    mask_secrets,
     origin,
     read_file,
-    shown,
     sources,
 )
 
@@ -310,7 +310,7 @@ def table_of(settings: Settings, given: Mapping[str, Any]) -> list[dict[str, Any
     return [
         {
             "key": name,
-            "value": shown(name, getattr(settings, name)),
+            "value": mask_secrets(name, getattr(settings, name)),
             "from": origin(name, given, settings.config, there),
         }
         for name in type(settings).model_fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from animalcat.extending import plugins
-from animalcat.layouts.explaining.wording import for_informed
+from animalcat.layouts.explaining.wording import informed_layout
 from animalcat.layouts.library import (
     LAYOUTS,
     LayoutSource,
@@ -14,7 +14,7 @@ from animalcat.layouts.library import (
     parse_layout,
     text_of,
 )
-from animalcat.layouts.library.choice import Look, choose, hint, said
+from animalcat.layouts.library.choice import Look, choose, hint, words_of_choice
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
@@ -113,7 +113,9 @@ def variant_said(battery: Battery, layout: Layout) -> tuple[str, str]:
     """
     look = _look(battery)
     choice = choose(layout, look)
-    return said(layout, choice, _variant_named(battery, layout.name)), hint(layout, choice, look)
+    return words_of_choice(layout, choice, _variant_named(battery, layout.name)), hint(
+        layout, choice, look
+    )
 
 
 def _variant_named(battery: Battery, name: str) -> str:
@@ -208,7 +210,7 @@ def layout_of(spec: SessionSpec, store: SqlStore) -> Layout:
             f"layout {spec.layout!r} with digest {spec.layout_digest} is not in the store",
         )
     layout = parse_layout(record.text, record.variant)
-    return for_informed(layout) if spec.observation_spec.privileged else layout
+    return informed_layout(layout) if spec.observation_spec.privileged else layout
 
 
 def _is_shipped(layout: Layout) -> bool:

@@ -67,7 +67,7 @@ def insist_unchanged(spec: SessionSpec) -> None:
         PluginError: This server may not run one of them, or it cannot be used.
     """
     for known in spec.plugins:
-        if why := plugins.changed(known):
+        if why := plugins.words_of_change(known):
             raise ServiceError(
                 Code.PLUGIN_CHANGED,
                 f"{why}. A session goes on with what it began with alone: install "

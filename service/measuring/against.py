@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from animalcat.layouts.adaptive.paired import DECISIVE, CommonInstances, e_value, shared
+from animalcat.layouts.adaptive.paired import DECISIVE, CommonInstances, common_instances, e_value
 from animalcat.service.errors import Code, ServiceError
 from animalcat.values import Episode, Opponent, Outcome, Session, SessionSpec
 
@@ -54,7 +54,9 @@ def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Op
     return Opponent(other.id, theirs.agent, outcomes)
 
 
-def compared(spec: SessionSpec, opponent: Opponent, covered: Sequence[str]) -> SessionSpec:
+def specify_comparison(
+    spec: SessionSpec, opponent: Opponent, covered: Sequence[str]
+) -> SessionSpec:
     """Return the specification of a session that plays what its opponent has played.
 
     The arenas come in the order in which the opponent played them. An arena was then chosen by
@@ -122,7 +124,9 @@ class Comparison:
     def shared(self) -> CommonInstances:
         """Who passed which arenas."""
         theirs = {name: bool(outcome) for name, outcome in self.opponent.outcomes.items()}
-        return shared({name: bool(outcome) for name, outcome in self._mine.items()}, theirs)
+        return common_instances(
+            {name: bool(outcome) for name, outcome in self._mine.items()}, theirs
+        )
 
     @property
     def words(self) -> str:

@@ -122,7 +122,7 @@ class Certifier:
         """
         n = self._learner.n
         if is_checkpoint(n) and n not in self._stored:
-            self._asked[n] = await self._think(self._known)
+            self._asked[n] = await self._think(self._summary_and_data)
             self._begin(n)
         begun = n - CERTIFICATE_DELAY
         if is_checkpoint(begun):
@@ -145,7 +145,7 @@ class Certifier:
         for task in self._fits.values():
             task.cancel()
 
-    def _known(self) -> tuple[list[NodeSummary], Data]:
+    def _summary_and_data(self) -> tuple[list[NodeSummary], Data]:
         return self._learner.summary(), self._learner.data()
 
     def _begin(self, n: int) -> None:

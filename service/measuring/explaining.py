@@ -57,7 +57,7 @@ def explained_episode(
         session: The session.
         layout: Its layout.
         battery: The battery that it chooses from.
-        attempts: All of its attempts; those at this episode are enough with `known`.
+        attempts: All of its attempts; those at this episode are enough with `read_known`.
         number: Number of the episode.
         attempt: Which attempt at it; None for the one that counts, or else the last.
         known: Gives what all of the attempts tell; by default it is worked out.
@@ -94,7 +94,7 @@ def explained_episode(
         measurement.learner,
         episode.decision.instance,
         measurement.share(episode),
-        happened(episode, instance, layout, session.spec.observation_spec.decision_period),
+        words_of_end(episode, instance, layout, session.spec.observation_spec.decision_period),
         standing,
         episode.decision.played_before,
     )
@@ -146,11 +146,13 @@ class Explainer:
         tried = store.episodes(session.id, EpisodeFilter(number=number))
         attempts = readable(tried or store.episodes(session.id))
 
-        def known() -> Known:
+        def read_known() -> Known:
             return self._load_known(session, layout, battery)
 
         with self._lock:
-            return explained_episode(session, layout, battery, attempts, number, attempt, known)
+            return explained_episode(
+                session, layout, battery, attempts, number, attempt, read_known
+            )
 
     def _load_known(self, session: Session, layout: Layout, battery: Battery) -> Known:
         told = told_digest(session, self._store.last_told(session.id))
@@ -189,7 +191,7 @@ def keep_explanation(store: SqlStore, files: Artefacts, session: Session, learne
         log.warning("session %s: what explains its episodes is not kept: %s", session.id, error)
 
 
-def happened(
+def words_of_end(
     episode: Episode, instance: Instance | None, layout: Layout, decision_period: int
 ) -> str:
     """Return how an episode ended, in a sentence; empty if that is not known.

@@ -30,7 +30,7 @@ def unplayable(attempts: Iterable[Episode]) -> dict[str, str]:
     }
 
 
-def told_with(reason: str, lost: dict[str, str]) -> str:
+def reason_with_lost(reason: str, lost: dict[str, str]) -> str:
     """Why a session ended, and what it could not play.
 
     Args:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.checking.predict import LayoutAssessor, held_out, splits
-from animalcat.layouts.checking.screening import Power, gated, predictive_power
+from animalcat.layouts.checking.predict import LayoutAssessor, predict_held_out, splits
+from animalcat.layouts.checking.screening import Power, gate_profile, predictive_power
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.reporting.profile import Profile
 
@@ -28,7 +28,7 @@ def through_gate(profile: Profile, learner: Learner, seed: int) -> Profile:
         seed: Seed of the splits, the fits and the interval of R2.
     """
     power = power_of(learner, seed)
-    return profile if power is None else gated(profile, power)
+    return profile if power is None else gate_profile(profile, power)
 
 
 def power_of(learner: Learner, seed: int) -> Power | None:
@@ -50,5 +50,7 @@ def power_of(learner: Learner, seed: int) -> Power | None:
         return None
     played = Instances(layout.feature_names, data.features[observed])
     parts = splits(len(played), seed, SPLITS)
-    kept = held_out(LayoutAssessor(layout, seed, by="live"), played, data.outcomes[observed], parts)
+    kept = predict_held_out(
+        LayoutAssessor(layout, seed, by="live"), played, data.outcomes[observed], parts
+    )
     return predictive_power(kept, seed=seed)

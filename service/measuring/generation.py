@@ -28,7 +28,7 @@ from animalcat.arena_configs.placement import place
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_STEPS, Battery
-from animalcat.service.measuring.twins import Pooled, codes, made_for, pool_of, stratum_of
+from animalcat.service.measuring.twins import Pooled, codes, make_twin, pool_of, stratum_of
 from animalcat.values import Decision, MadeInstance
 
 FAMILY: Final = "navigation"
@@ -108,7 +108,7 @@ class FamilySource:
     def make(self, offer: str, seed: int, number: int) -> MadeInstance:
         """Make an arena with the demands of an offer, or the nearest to them that is found."""
         pooled = self._offered[offer]
-        return made_for(offer, pooled, self._layout, self._codes, f"{offer}.{number}", seed)
+        return make_twin(offer, pooled, self._layout, self._codes, f"{offer}.{number}", seed)
 
     @cached_property
     def _codes(self) -> frozenset[str]:

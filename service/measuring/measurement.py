@@ -18,10 +18,10 @@ from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
-from animalcat.layouts.adaptive.statuses import BOUNDED, CONFIRMED, PRECISE, OtherEnd, known_of
+from animalcat.layouts.adaptive.statuses import BOUNDED, CONFIRMED, PRECISE, OtherEnd, knowledge_of
 from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.adaptive.telling import values_of
-from animalcat.layouts.explaining.asking import asked_of, hardly_asked
+from animalcat.layouts.explaining.asking import asking_instances, hardly_asked
 from animalcat.layouts.explaining.limits import Mask
 from animalcat.layouts.explaining.session import notes_of, prediction_of
 from animalcat.layouts.explaining.wording import Scale, scale_of
@@ -207,7 +207,7 @@ class Measurement:
         layout, bank = self.learner.layout, self.learner.bank
         own = bank.features[~bank.offered]
         arenas = {name: int(asks.sum()) for name, asks in self._asks.items()}
-        played = asked_of(layout, self.learner.data().features, bank.evaluator)
+        played = asking_instances(layout, self.learner.data().features, bank.evaluator)
         episodes = {name: int(asks.sum()) for name, asks in played.items()}
         variant, better = self._variant
         return {
@@ -358,7 +358,7 @@ class Measurement:
         verdict = live = self.verdict(seconds)
         if isinstance(fitted, FitResult) and live.facts is not None:
             learner = self.learner
-            fit = known_of(learner.layout, learner.rule, fitted.nodes, live.facts.asked)
+            fit = knowledge_of(learner.layout, learner.rule, fitted.nodes, live.facts.asked)
             verdict = live.judged(fit=fit, readable=self._readable(fitted))
         return verdict if self.comparison is None else replace(verdict, reason=live.reason)
 
@@ -470,7 +470,7 @@ class Measurement:
     def _asks(self) -> dict[str, Mask]:
         """Which arenas of the battery ask for each capability that the layout is about."""
         bank = self.learner.bank
-        return asked_of(self.learner.layout, bank.features[~bank.offered], bank.evaluator)
+        return asking_instances(self.learner.layout, bank.features[~bank.offered], bank.evaluator)
 
     @cached_property
     def _variant(self) -> tuple[str, str]:

@@ -289,7 +289,7 @@ def provenance(
     }
 
 
-def played_by(session: Session, attempts: Iterable[Episode]) -> dict[str, Any]:
+def provenance_of_play(session: Session, attempts: Iterable[Episode]) -> dict[str, Any]:
     """Return who played what, and with what: the part of `provenance` that a reanalysis says."""
     return {
         "agent": session.spec.agent,

@@ -23,13 +23,13 @@ import numpy as np
 from animalcat.arena_configs.families.aims import Aims, aims_at, claimed_values
 from animalcat.arena_configs.families.build import (
     UnfitError,
+    apply_control,
     build_arena,
-    controlled,
     parameter_values,
     scope_of,
 )
 from animalcat.arena_configs.families.claims import Measure
-from animalcat.arena_configs.families.generate import base_arena, checked, generate, part_of
+from animalcat.arena_configs.families.generate import base_arena, generate, part_of, turn_and_check
 from animalcat.arena_configs.families.instance import variant_name
 from animalcat.arena_configs.families.language import PARTS, Control, Family, Paradigm, Part
 from animalcat.arena_configs.families.library import load_family
@@ -38,9 +38,9 @@ from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.families.search import search
 from animalcat.arena_configs.families.variants import (
     colours,
-    mirrored,
-    repainted,
-    shifted,
+    mirror_arena,
+    repaint_arena,
+    shift_arena,
     shifted_point,
 )
 from animalcat.arena_configs.features.definition import MeasuredFeatures
@@ -49,11 +49,11 @@ from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ARENA_SIDE, RGB, Arena, ArenaError
 from animalcat.arena_configs.placement import AGENT_RADIUS, place
-from animalcat.arena_configs.sequence import episode_arenas, merged, of_parts
+from animalcat.arena_configs.sequence import episode_arenas, merge_arenas, of_parts
 from animalcat.layouts.model.spec import Layout
 from animalcat.portable import scalars
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed, measured
+from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed, reading_of
 from animalcat.service.batteries.naming import TaskKind
 from animalcat.service.batteries.readings import Reading
 from animalcat.values import MadeAs, MadeInstance
@@ -126,7 +126,7 @@ class Stratum(NamedTuple):
         """Values of parameters as the control changes them."""
         if self.control is None:
             return values
-        return controlled(self.family, self.paradigm, self.control, values)
+        return apply_control(self.family, self.paradigm, self.control, values)
 
 
 class Twin(NamedTuple):
@@ -276,7 +276,9 @@ def _build_fitting(
             if part is not None and part_of(base_arena(family, draw)) != part:
                 continue
             scope = scope_of(family, paradigm, stratum.values(values))
-            yield checked(family, build_arena(family, scope, control, draw.seed), flipped, quarters)
+            yield turn_and_check(
+                family, build_arena(family, scope, control, draw.seed), flipped, quarters
+            )
         except UnfitError:
             continue
 
@@ -308,7 +310,7 @@ def pool_of(family: str) -> list[Pooled]:
     ]
 
 
-def made_for(
+def make_twin(
     offer: str, pooled: Pooled, layout: Layout, exact: frozenset[str], name: str, seed: int
 ) -> MadeInstance:
     """Make an arena with the demands of a pooled one, or with the nearest that are found.
@@ -346,7 +348,7 @@ def _measurer(seed: int, fits: Suits = lambda features, missing: True) -> Measur
     """Return what measures an arena; one that does not fit has no demands."""
 
     def measure(arena: Arena) -> MeasuredFeatures:
-        reading = measured(Draft("arena", "", arena, seed))
+        reading = reading_of(Draft("arena", "", arena, seed))
         if not fits(reading.features, reading.missing):
             return MeasuredFeatures({}, {})
         return MeasuredFeatures(dict(reading.features), dict(reading.missing))
@@ -394,7 +396,7 @@ class Twins:
     def _variation(
         self, instance: Instance, targets: Targets, rng: np.random.Generator, seed: int
     ) -> MadeInstance:
-        arena = merged(load_text(self._battery.arena_yaml(instance), instance.name).config)
+        arena = merge_arenas(load_text(self._battery.arena_yaml(instance), instance.name).config)
         sides = [aim.value for name, aim in targets.items() if name in SIDED]
         measure = _measurer(seed, self._fits(instance))
         own = {name: v for name, v in instance.features.items() if name not in FEATURES}
@@ -533,7 +535,7 @@ def variations(arena: Arena, rng: np.random.Generator, *, mirror: bool) -> Itera
     """
     flipped = mirror and bool(rng.integers(2))
     parts = episode_arenas(arena)
-    plain = [mirrored(part) if flipped else part for part in parts]
+    plain = [mirror_arena(part) if flipped else part for part in parts]
     paint = {old: _colour(rng) for old in dict.fromkeys(chain(*map(colours, parts)))}
     moves = [
         [*_room(part, rng, 1.0), *_room(part, rng, 90.0), (90.0 * rng.integers(1, 4), 0.0, 0.0)]
@@ -541,7 +543,7 @@ def variations(arena: Arena, rng: np.random.Generator, *, mirror: bool) -> Itera
     ]
     tried = min(map(len, moves))
     for move in zip(*(own[-tried:] for own in moves), strict=True):
-        moved = [shifted(part, *own) for part, own in zip(plain, move, strict=True)]
+        moved = [shift_arena(part, *own) for part, own in zip(plain, move, strict=True)]
         if paint:
             yield Variation(_repaint(moved, paint), flipped, *move[0])
         yield Variation(of_parts(moved), flipped, *move[0])
@@ -550,7 +552,7 @@ def variations(arena: Arena, rng: np.random.Generator, *, mirror: bool) -> Itera
 
 
 def _repaint(parts: Sequence[Arena], paint: Mapping[RGB, RGB]) -> Arena:
-    return of_parts([repainted(part, paint) for part in parts])
+    return of_parts([repaint_arena(part, paint) for part in parts])
 
 
 def _colour(rng: np.random.Generator) -> RGB:

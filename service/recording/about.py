@@ -95,7 +95,7 @@ def labels(recording: Recording, anew: bool) -> list[str]:
     return warnings
 
 
-def asked_for(recording: Recording) -> str:
+def words_of_demands(recording: Recording) -> str:
     """The predicted outcome and the demands of the arena in words; empty where nothing is known."""
     header, words = recording.header, list[str]()
     if header.HasField("decision") and header.decision.propensity > 0.0:

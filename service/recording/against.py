@@ -16,7 +16,7 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.types import PHYSICS_STEP, EndedBy, Step
 from animalcat.service.recording.about import NOTABLE
 from animalcat.service.recording.reader import Recording, RecordingError
-from animalcat.service.recording.verify import SIMULATOR, Make, load_arena, played_again
+from animalcat.service.recording.verify import SIMULATOR, Make, load_arena, replay_episode
 from animalcat.wire.steps import ended_by_from_proto, spec_from_proto
 
 NEAR: Final = 0.01
@@ -168,7 +168,7 @@ def compare(recording: Recording, backend: str, make: Make | None = None) -> Aga
     chosen = backend
     if kind == SIMULATOR and name:
         chosen, make = SIMULATOR, partial(make_environment, build=build_named(name))
-    played = list(played_again(recording, make or make_environment, chosen, camera=False))
+    played = list(replay_episode(recording, make or make_environment, chosen, camera=False))
     rewards = [float(step.reward) for step in recording.steps]
     places = np.array([step.observation.position[:] for step in recording.steps], np.float32)
     both = min(len(places), len(played))

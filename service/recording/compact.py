@@ -51,7 +51,7 @@ class _Part(NamedTuple):
         return min(of[0] for of in self.places.values()), max(of[-2] for of in self.places.values())
 
 
-def compacted(live: bytes | memoryview) -> bytes:
+def compact_recording(live: bytes | memoryview) -> bytes:
     """Return the compressed form of a recording.
 
     Args:

@@ -20,13 +20,13 @@ from animalcat.maps.moving import PANEL, Frame, Map
 from animalcat.service.recording.about import (
     NOTABLE,
     RGB,
-    asked_for,
     colour_of,
     labels,
     who,
+    words_of_demands,
 )
 from animalcat.service.recording.reader import Recording
-from animalcat.service.recording.verify import other_motion, seen_again, stage
+from animalcat.service.recording.verify import other_motion, replay_with_camera, stage
 
 _GAP: Final = 8
 _TEXT: Final = 88
@@ -69,7 +69,9 @@ def film(recording: Recording, resolution: int = 84, backend: str = "") -> Itera
     latest = (0.0, 0)
     view, plan = canvas[_GAP:][:PANEL, _GAP:], canvas[_GAP:][:PANEL, PANEL + 2 * _GAP :]
     numbers = canvas[_NUMBERS : _NUMBERS + _LINE]
-    for number, step in enumerate(seen_again(recording, resolution, backend=backend, state=True)):
+    for number, step in enumerate(
+        replay_with_camera(recording, resolution, backend=backend, state=True)
+    ):
         total += step.reward
         if abs(step.reward) > NOTABLE:
             latest = (step.reward, number)
@@ -93,7 +95,7 @@ def _write_facts(canvas: Image.Image, recording: Recording, anew: bool) -> None:
     brush = ImageDraw.Draw(canvas)
     top = PANEL + 2 * _GAP
     _line(brush, (_GAP, top), who(recording.header), _font(13), _INK)
-    _line(brush, (_GAP, top + 20), asked_for(recording), _font(12), _SOFT)
+    _line(brush, (_GAP, top + 20), words_of_demands(recording), _font(12), _SOFT)
     _line(brush, (_GAP, top + 64), "; ".join(labels(recording, anew)), _font(12), _LOSS)
 
 

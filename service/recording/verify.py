@@ -14,7 +14,7 @@ from animalcat.arena_configs import looks as camera_looks
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.sequence import merge_arenas
 from animalcat.envs.backends import make_environment
 from animalcat.envs.places import can_watch, watchable
 from animalcat.envs.replay import replay
@@ -189,12 +189,12 @@ def camera_images(
         ArenaError: The recorded arena cannot be built.
         ValueError: The backend is unknown here, or the resolution is out of range.
     """
-    for step in seen_again(recording, resolution, make, backend):
+    for step in replay_with_camera(recording, resolution, make, backend):
         assert step.observation.camera is not None
         yield step.observation.camera
 
 
-def seen_again(
+def replay_with_camera(
     recording: Recording,
     resolution: int,
     make: Make = make_environment,
@@ -222,7 +222,7 @@ def seen_again(
     yield from _replay(recording, _environment(recording.header, chosen, seeing, make))
 
 
-def played_again(
+def replay_episode(
     recording: Recording, make: Make = make_environment, backend: str = "", *, camera: bool = True
 ) -> Iterator[Step]:
     """Play an episode again with the agent's own sensors; yields its steps.
@@ -265,7 +265,7 @@ def load_arena(header: results_pb2.EpisodeHeader) -> Arena:
     Raises:
         ArenaError: It cannot be built.
     """
-    return merged(load_text(header.arena_yaml, header.name).config)
+    return merge_arenas(load_text(header.arena_yaml, header.name).config)
 
 
 def _environment(

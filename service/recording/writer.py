@@ -16,7 +16,7 @@ from animalcat.envs.answers import Note
 from animalcat.envs.types import EndedBy, Step
 from animalcat.machine.files import replace_file
 from animalcat.service.recording.channels import LIBRARY, Channel
-from animalcat.service.recording.compact import compacted
+from animalcat.service.recording.compact import compact_recording
 from animalcat.service.recording.encoding import OPCODE, StepWriter, message
 from animalcat.service.recording.live import LiveFile
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode, whole_length
@@ -136,7 +136,7 @@ def finish_recording(path: Path, footer: results_pb2.EpisodeFooter, decision_per
     with closing(LiveFile(path, anew=False)) as file:
         file.add(OPCODE, message(Channel.FOOTER, footer.steps, decision_period, data))
         with file.content() as content:
-            compact = compacted(content)
+            compact = compact_recording(content)
     replace_file(path, compact)
 
 
@@ -163,7 +163,7 @@ def left_behind(path: Path) -> Recording:
     return recording
 
 
-def unfinished(path: Path, header: results_pb2.EpisodeHeader) -> Recording | None:
+def read_unfinished(path: Path, header: results_pb2.EpisodeHeader) -> Recording | None:
     """Read a recording that is to go on, as `left_behind` does.
 
     Args:

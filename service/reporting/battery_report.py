@@ -335,7 +335,7 @@ def _knowledge(known: Precision) -> Iterator[str]:
         yield f"Almost nothing can be learnt about {', '.join(blind)}."
     if known.tangles:
         tangles = ", ".join(
-            f"{t.one} and {t.other} ({signed(t.correlation)})" for t in known.tangles
+            f"{t.one} and {t.other} ({show_correlation(t.correlation)})" for t in known.tangles
         )
         yield f"The battery cannot tell these apart: {tangles}."
     elif not blind:
@@ -370,7 +370,7 @@ def number(value: float) -> str:
     return shown.replace("-", "−") if shown not in ("-0", "") else "0"
 
 
-def signed(value: float) -> str:
+def show_correlation(value: float) -> str:
     """A correlation with two decimals and a true minus."""
     return f"{value:.2f}".replace("-", "−")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint, differences
-from animalcat.layouts.adaptive.paired import CommonInstances, shared
+from animalcat.layouts.adaptive.paired import CommonInstances, common_instances
 from animalcat.layouts.checking.compare import (
     AgentStanding,
     Posterior,
@@ -21,7 +21,7 @@ from animalcat.layouts.checking.compare import (
 from animalcat.layouts.explaining.wording import Scale, few_of, plain_scale, scale_of
 from animalcat.layouts.fitting.estimates import profile_scales
 from animalcat.plots.agents import compared_nodes
-from animalcat.service.reporting.session_report import observation_words, played_on
+from animalcat.service.reporting.session_report import observation_words, words_of_backend
 from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Comparison:
                     "labels": list(profile.get("labels", [])),
                     "battery": about.get("battery", ""),
                     "backend": about.get("backend", ""),
-                    "played_on": played_on(profile),
+                    "played_on": words_of_backend(profile),
                     "layout": dict(profile["layout"]),
                     "episodes": about.get("episodes", 0),
                     "successes": about.get("successes", 0),
@@ -309,7 +309,7 @@ def _same_arenas(agents: Sequence[Measured], profiles: Mapping[str, Row]) -> Com
     passed = [getattr(agent, "passed", {}) for agent in agents]
     if len(agents) != 2 or len(set(map(_battery, profiles.values()))) > 1:
         return None
-    return shared(*passed) if passed[0].keys() & passed[1].keys() else None
+    return common_instances(*passed) if passed[0].keys() & passed[1].keys() else None
 
 
 def differing(profiles: Mapping[str, Row]) -> list[Difference]:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from animalcat.layouts.checking.compare import FEW
 from animalcat.plots.agents import compared_nodes
-from animalcat.plots.style import embedded
+from animalcat.plots.style import embed_figure
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.comparison import Comparison
 from animalcat.service.reporting.templates import templates
@@ -52,7 +52,7 @@ def _figure(known: Comparison, node: str) -> Markup:
         each = (f"{r.agent} {r.words.interval}" for r in known.standings if r.node == node)
         words = f"90 % intervals: {'; '.join(each)}."
     figure = compared_nodes(known.profiles, known.standings, known.scales, [node])
-    return Markup(embedded(figure, f"{node}, {words}"))
+    return Markup(embed_figure(figure, f"{node}, {words}"))
 
 
 def _agent(name: str, profile: Row) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _agent(name: str, profile: Row) -> dict[str, Any]:
         "battery_digest": str(about.get("battery_digest", ""))[:12],
         "layout": f"layout {layout['name']} ({layout['variant'] or 'default'})",
         "layout_digest": layout["digest"][:12],
-        "played_on": told.played_on(profile),
+        "played_on": told.words_of_backend(profile),
         "observation": told.observation_words(about.get("observation_spec") or {}),
         "episodes": about.get("episodes", 0),
         "successes": about.get("successes", 0),

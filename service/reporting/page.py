@@ -12,7 +12,7 @@ from animalcat.service.reporting.battery_report import (
     RULES,
     BatteryReport,
     number,
-    signed,
+    show_correlation,
     summary,
 )
 from animalcat.service.reporting.precision import UNKNOWN
@@ -56,7 +56,7 @@ def html_page(
     environment = templates()
     filters: dict[str, Callable[..., Any]] = {
         "number": number,
-        "signed": signed,
+        "signed": show_correlation,
         "values": _values(report),
     }
     environment.filters.update(filters)

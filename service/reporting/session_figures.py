@@ -43,7 +43,7 @@ def session_figures(
     Args:
         fitted: The posterior, with the data that it was fitted to.
         table: Table of outcomes with the predictions made before each episode, as
-            `prediction.with_observed` returns it.
+            `prediction.add_observed` returns it.
         estimates: What is known of each node, in words, by node.
     """
     names = fitted.layout.latent_names
@@ -141,7 +141,7 @@ def _say_passes(fitted: FitResult, demand: str) -> str:
 
 def _reliability(table: pd.DataFrame) -> str:
     try:
-        predicted, observed, success = prediction.judged(table)
+        predicted, observed, success = prediction.judge_predictions(table)
     except ValueError:
         return ""
     parts = murphy(predicted, observed)

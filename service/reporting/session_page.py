@@ -11,8 +11,8 @@ from markupsafe import Markup
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import HDI_SHARE
 from animalcat.maps.small import arena_map
-from animalcat.plots.prediction import with_observed
-from animalcat.plots.style import embedded
+from animalcat.plots.prediction import add_observed
+from animalcat.plots.style import embed_figure
 from animalcat.service.measuring.profile_words import battery_rate, control_cells, warnings
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.parts import LAST, parts_of
@@ -57,7 +57,7 @@ def session_page(
     layout: Row = profile.get("layout", {})
     scales = told.scales_of(fitted)
     nodes = told.node_rows(profile["nodes"], fitted.layout.latents, scales)
-    table = with_observed(_predict_mean(rows), fitted)
+    table = add_observed(_predict_mean(rows), fitted)
     figures, missing = _figures(fitted, table, {row.name: row.told for row in nodes})
     units = {f.name: f.unit for f in fitted.layout.features}
     episodes = told.episode_rows(rows, because or {}, units)
@@ -79,7 +79,7 @@ def session_page(
         battery=str(about.get("battery", "–")),
         layout_name=f"{layout.get('name', '–')} ({layout.get('variant') or 'default'})",
         layout_about=fitted.layout.about,
-        played_on=told.played_on(profile) or "an unknown backend",
+        played_on=told.words_of_backend(profile) or "an unknown backend",
         session=str(about.get("session", "")).removeprefix("sessions/"),
         created=created,
         passed=_upper(told.outcome_words(rows)),
@@ -139,7 +139,7 @@ def _figures(
             if drawn.alt not in missing.setdefault(drawn.part, []):
                 missing[drawn.part].append(drawn.alt)
         else:
-            picture = Markup(embedded(drawn.figure, drawn.alt))
+            picture = Markup(embed_figure(drawn.figure, drawn.alt))
             figures.setdefault(drawn.part, []).append(picture)
     return figures, missing
 

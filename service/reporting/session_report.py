@@ -18,7 +18,7 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.nodes import Latent, OutcomeSource
 from animalcat.layouts.reporting.profile import NodeNote
-from animalcat.plots.prediction import judged
+from animalcat.plots.prediction import judge_predictions
 from animalcat.service.measuring.profile_words import STATUS_MEANS
 
 if TYPE_CHECKING:
@@ -324,11 +324,11 @@ def predictions(table: pd.DataFrame, source: OutcomeSource = "success") -> list[
     """How good the predictions made before each episode were, in sentences; empty without any.
 
     Args:
-        table: A table of outcomes, as `plots.prediction.with_observed` returns it.
+        table: A table of outcomes, as `plots.prediction.add_observed` returns it.
         source: Where the outcome comes from that was predicted.
     """
     try:
-        predicted, observed, success = judged(table)
+        predicted, observed, success = judge_predictions(table)
     except ValueError:
         return []
     parts = murphy(predicted, observed)
@@ -442,7 +442,7 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
             f"{layout.get('name', '')}, variant {layout.get('variant') or 'default'} "
             f"(digest {layout.get('digest', '')})",
         ),
-        ("played on", played_on(profile)),
+        ("played on", words_of_backend(profile)),
         ("the agent saw", observation_words(about.get("observation_spec") or {})),
         (
             "arenas were chosen",
@@ -472,7 +472,7 @@ def _fingerprint(about: Row) -> str:
     return "; ".join([known.words, *confinement, *changes]) if told else ""
 
 
-def played_on(profile: Row) -> str:
+def words_of_backend(profile: Row) -> str:
     """Backend, build and version that the numbers come from, with the numbers of attempts."""
     about: Row = profile.get("provenance", {})
     backend = str(about.get("backend") or "")

@@ -98,7 +98,7 @@ class AccessCalls(access_pb2_grpc.AccessServicer):
                 Code.INVALID_REQUEST, f"since: {error}; give a time of the years 1 to 9999"
             ) from error
         wanted = AuditFilter(request.subject, request.action, request.object, since)
-        page = paging.stored(request)
+        page = paging.stored_page(request)
         lines = await self._audit.lines(lambda: self._log.lines(wanted, page))
         return access_pb2.ListAuditResponse(lines=map(encode, lines), next_page_token=lines.next)
 

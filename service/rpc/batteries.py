@@ -18,7 +18,7 @@ from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.arenas.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES
 from animalcat.extending import plugins
-from animalcat.service.access.belongings import wanted
+from animalcat.service.access.belongings import whose_filter
 from animalcat.service.access.callers import present
 from animalcat.service.access.gate import Gate
 from animalcat.service.batteries.battery import ArenaFile, Battery, NamedLayout, Tick
@@ -42,7 +42,7 @@ from animalcat.service.model import BatteryRecord
 from animalcat.service.operations import Operations
 from animalcat.service.reporting.manifest import manifest
 from animalcat.service.rpc.asked import checked_id
-from animalcat.service.rpc.paging import paged, stored
+from animalcat.service.rpc.paging import page_of_list, stored_page
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.service.texts import read_checked
@@ -225,7 +225,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         """List the instances of a battery in order of name."""
         record = await self._library.get(names.parse_battery(request.parent))
         battery = await self._engines.battery(record.digest)
-        page = paged([*battery.index], str, request)
+        page = page_of_list([*battery.index], str, request)
         shown = [battery.instances[battery.index[name]] for name in page]
         texts = [""] * len(shown)
         if request.arenas:
@@ -250,11 +250,13 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         self, request: sessions_pb2.ListBatteriesRequest, context: Any
     ) -> sessions_pb2.ListBatteriesResponse:
         """List the batteries of this server."""
-        page = await self._library.list(stored(request), request.contains, wanted(request))
+        page = await self._library.list(
+            stored_page(request), request.contains, whose_filter(request)
+        )
         return sessions_pb2.ListBatteriesResponse(
             batteries=map(_encode_battery, page),
             next_page_token=page.next,
-            shipped=(*SHIPPED, *plugins.allowed("family")),
+            shipped=(*SHIPPED, *plugins.allowed_names("family")),
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from animalcat.layouts.adaptive.campaign import common_instances
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.randomness import rng
-from animalcat.service.access.belongings import wanted as asked_whose
+from animalcat.service.access.belongings import whose_filter as asked_whose
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, unknown
@@ -130,7 +130,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             whose=asked_whose(request),
         )
         page = await asyncio.to_thread(
-            self._engines.parts.store.campaigns, wanted, paging.stored(request)
+            self._engines.parts.store.campaigns, wanted, paging.stored_page(request)
         )
         counted = await asyncio.to_thread(
             self._engines.parts.store.campaign_counts, [campaign.id for campaign in page]

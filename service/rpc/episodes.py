@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from animalcat.service.access.belongings import wanted as wanted_of
+from animalcat.service.access.belongings import whose_filter as wanted_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.explaining import Explainer
@@ -38,7 +38,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         self, request: results_pb2.ListEpisodesRequest, context: Any
     ) -> results_pb2.ListEpisodesResponse:
         """List all attempts of one session or of all, in order, including those a person played."""
-        wanted, asked = EpisodeFilter(outcomes=_outcomes(request)), paging.stored(request)
+        wanted, asked = EpisodeFilter(outcomes=_outcomes(request)), paging.stored_page(request)
         store, data = self._engines.parts.store, self._engines.parts.data
         if request.parent != names.EVERY_SESSION:
             session = names.parse_session(request.parent)

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any, Final
 
 from animalcat.layouts.library import LAYOUTS, load_layout, text_of, variants
-from animalcat.service.access.belongings import wanted
+from animalcat.service.access.belongings import whose_filter
 from animalcat.service.errors import Code, unknown
 from animalcat.service.model import LayoutRecord
-from animalcat.service.rpc.paging import stored
+from animalcat.service.rpc.paging import stored_page
 from animalcat.service.storage.listing import BadPageError, Page
 from animalcat.service.storage.sql import SqlStore
 from animalcat.text import names
@@ -31,8 +31,8 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
         self, request: layouts_pb2.ListLayoutsRequest, context: Any
     ) -> layouts_pb2.ListLayoutsResponse:
         """List the layouts of this server."""
-        first = await asyncio.to_thread(shipped)
-        whose, asked = wanted(request), stored(request)
+        first = await asyncio.to_thread(shipped_variants)
+        whose, asked = whose_filter(request), stored_page(request)
         # What is shipped belongs to nobody, whatever is stored of it.
         digests = [layout.digest for layout in first]
         first = tuple(one for one in first if whose.takes("", common=True))
@@ -60,7 +60,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
         """Return one layout with its text."""
         wanted = names.parse_layout(request.name)
         found = await asyncio.to_thread(self._store.layout, wanted)
-        for layout in await asyncio.to_thread(shipped):
+        for layout in await asyncio.to_thread(shipped_variants):
             named = layout.name == wanted and request.variant in (layout.variant, "")
             if layout.digest == wanted or named:
                 found = layout
@@ -77,14 +77,14 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
 
     async def _layout_records(self) -> list[LayoutRecord]:
         """Return the shipped layouts in the library's order, then those that only the store has."""
-        first = await asyncio.to_thread(shipped)
+        first = await asyncio.to_thread(shipped_variants)
         digests = {layout.digest for layout in first}
         stored = await asyncio.to_thread(self._store.layouts)
         return [*first, *(layout for layout in stored if layout.digest not in digests)]
 
 
 @cache
-def shipped() -> tuple[LayoutRecord, ...]:
+def shipped_variants() -> tuple[LayoutRecord, ...]:
     """Return every variant of the shipped layouts; the default variant of each comes first."""
     return tuple(_shipped_records())
 
@@ -96,7 +96,7 @@ def _shipped_records() -> Iterator[LayoutRecord]:
 
 
 def _is_shipped(layout: LayoutRecord) -> bool:
-    return layout in shipped()
+    return layout in shipped_variants()
 
 
 def _to_proto(layout: LayoutRecord, *, text: bool) -> layouts_pb2.Layout:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from animalcat import values
-from animalcat.service.access.belongings import wanted
+from animalcat.service.access.belongings import whose_filter
 from animalcat.service.host.limits import ServerLimits
 from animalcat.service.host.standing import Standing
 from animalcat.service.operations import Operations
 from animalcat.service.refusals import RefusalCount, Refusals
-from animalcat.service.rpc.paging import paged
+from animalcat.service.rpc.paging import page_of_list
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.text import names
@@ -57,14 +57,14 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
     ) -> operations_pb2.ListOperationsResponse:
         """List the operations of this server, newest first."""
         states = [word(operations_pb2.OperationState, number) for number in request.states]
-        whose = wanted(request)
+        whose = whose_filter(request)
         operations = [
             operation
             for operation in self._operations.all()
             if (not states or operation.state in states)
             and whose.takes(operation.owner, common=False)
         ]
-        page = paged(operations, lambda operation: operation.id, request)
+        page = page_of_list(operations, lambda operation: operation.id, request)
         return operations_pb2.ListOperationsResponse(
             operations=map(encode, page), next_page_token=page.next
         )

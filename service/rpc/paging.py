@@ -24,7 +24,7 @@ _OWN: Final = ("page_size", "page_token")
 _T = TypeVar("_T")
 
 
-def paged(
+def page_of_list(
     items: Sequence[_T],
     key: Callable[[_T], str],
     request: Message,
@@ -60,7 +60,7 @@ def paged(
     return Listing(shown, _token(key(shown[-1]), _digest(request)) if more else "")
 
 
-def stored(request: Message) -> Page:
+def stored_page(request: Message) -> Page:
     """Return which page of one of the store's lists a request asks for."""
     return Page(_size(request), getattr(request, "page_token"))  # noqa: B009
 

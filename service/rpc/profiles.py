@@ -28,7 +28,7 @@ from animalcat.service.measuring.report import (
     labels,
     outcome_rows,
     played_arenas,
-    played_by,
+    provenance_of_play,
     reanalysis,
 )
 from animalcat.service.rpc.posterior import write_posterior
@@ -248,7 +248,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             lambda: reanalysis(stored.spec, layout, battery, attempts())
         )
         current = await self._engines.session(session)
-        about = await asyncio.to_thread(lambda: played_by(current, attempts()))
+        about = await asyncio.to_thread(lambda: provenance_of_play(current, attempts()))
         return {
             "session": names.session_name(session),
             "labels": labels(current),

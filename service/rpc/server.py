@@ -208,7 +208,7 @@ class Inside(NamedTuple):
 
 
 @asynccontextmanager
-async def composed(
+async def compose_server(
     settings: Settings,
     clock: Callable[[], datetime] = utc_now,
     fitter: Fits | None = None,
@@ -326,7 +326,7 @@ async def create_server(
     check_exposure(settings.host, credentials=settings.tls)
     check_tls(settings)
     check_provider(settings)
-    async with composed(settings, clock, fitter, starter) as inside:
+    async with compose_server(settings, clock, fitter, starter) as inside:
         engines, refusals, lock = inside.engines, inside.refusals, inside.lock
         standing, audit = inside.standing, inside.gate.audit
         assert audit is not None, "a server keeps one"
@@ -379,7 +379,7 @@ async def create_server(
             link = web = ""
             if settings.web:
                 # These are needed only then.
-                from animalcat.service.web.serving import offered
+                from animalcat.service.web.serving import offer_pages
                 from animalcat.service.web.site import Served
 
                 calls = Calls(inside.limits, inside.gate, note_refusal)
@@ -388,7 +388,7 @@ async def create_server(
                     add(servicer, calls)
                 served = Served(settings, inside.gate, calls, engines)
                 pages = await opened.enter_async_context(
-                    offered(served, identity and identity.context, listeners)
+                    offer_pages(served, identity and identity.context, listeners)
                 )
                 link, web = pages.link(), pages.url
             lock.publish(address, "" if own is None else own.address, web)

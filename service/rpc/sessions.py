@@ -14,7 +14,7 @@ from animalcat.extending import plugins
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
 from animalcat.service import calls
 from animalcat.service.access.audit import Audit
-from animalcat.service.access.belongings import wanted
+from animalcat.service.access.belongings import whose_filter
 from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.calls import owner_of_new
@@ -27,10 +27,10 @@ from animalcat.service.library.layouts import (
     refuse_known_agent,
 )
 from animalcat.service.library.plugins import plugins_of
-from animalcat.service.measuring.against import compared, facing
+from animalcat.service.measuring.against import facing, specify_comparison
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.rpc.asked import asked_spec, checked_id, state_of
-from animalcat.service.rpc.paging import paged, stored
+from animalcat.service.rpc.paging import page_of_list, stored_page
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.intact import look
@@ -82,7 +82,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         if spec.against is not None:
             opponent = await self._opponent(spec, spec.against.session, request.request_id)
             covered = sorted(measurement.coverage.features)
-            faced = compared(spec, opponent, covered)
+            faced = specify_comparison(spec, opponent, covered)
             spec, _ = await self.checked(faced, definition, secret=secret)
         try:
             session = await asyncio.to_thread(
@@ -131,9 +131,9 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             agent=agent,
             battery=names.parse_battery(battery) if battery else "",
             states=tuple(map(state_of, request.states)),
-            whose=wanted(request) if caller.role is not Role.AGENT else _of_agent(caller),
+            whose=whose_filter(request) if caller.role is not Role.AGENT else _of_agent(caller),
         )
-        sessions = await self._engines.sessions(asked, stored(request))
+        sessions = await self._engines.sessions(asked, stored_page(request))
         return sessions_pb2.ListSessionsResponse(
             sessions=map(encode, sessions), next_page_token=sessions.next
         )
@@ -149,7 +149,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
                 session = await self._engines.session(name)
                 if caller.plays(session) and (not states or session.state in states):
                     sessions.append(session)
-        page = paged(sessions, lambda session: session.id, request)
+        page = page_of_list(sessions, lambda session: session.id, request)
         return sessions_pb2.ListSessionsResponse(
             sessions=map(encode, page), next_page_token=page.next
         )

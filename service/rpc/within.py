@@ -12,7 +12,7 @@ from animalcat.layouts.inference.fitter import Fits
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.settings import Settings
 from animalcat.service.own_calls import Calls
-from animalcat.service.rpc.server import Starter, composed, servicers_of
+from animalcat.service.rpc.server import Starter, compose_server, servicers_of
 
 
 @asynccontextmanager
@@ -35,7 +35,7 @@ async def serve_within(
         DirectoryInUseError: A server uses the directory, or another such block.
         Exception: What else keeps `create_server` from starting.
     """
-    async with composed(settings, fitter=fitter, starter=starter) as inside:
+    async with compose_server(settings, fitter=fitter, starter=starter) as inside:
         local = LocalAddress()
         calls = Calls(inside.limits, inside.gate)
         try:

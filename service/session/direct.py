@@ -95,7 +95,7 @@ class Connection:
                 raise_recalled(self._server)
             frame = cut_frame(self._buffer)
             if frame is not None:
-                return parsed(frame)
+                return parse_frame(frame)
             try:
                 data = self._connection.recv(MAX_FRAME)
             except BlockingIOError:
@@ -116,7 +116,7 @@ class Connection:
             RecalledError: The agent is to go on by way of the server.
             StoppedError: The server ends the play.
         """
-        data = framed(frame)
+        data = frame_bytes(frame)
         while data:
             try:
                 sent = self._connection.send(data)
@@ -194,7 +194,7 @@ class Door:
             data = connection.recv(MAX_FRAME)
             buffer += data
             frame = cut_frame(buffer)
-            shown = None if frame is None else parsed(frame).ticket.ticket
+            shown = None if frame is None else parse_frame(frame).ticket.ticket
         except BlockingIOError:
             return None
         except (OSError, FrameError, AgentLeftError):
@@ -211,7 +211,7 @@ class Door:
         self._callers.pop(fd)[0].close()
 
 
-def framed(frame: gateway_pb2.EvaluateResponse | gateway_pb2.EvaluateRequest) -> bytes:
+def frame_bytes(frame: gateway_pb2.EvaluateResponse | gateway_pb2.EvaluateRequest) -> bytes:
     """Return a frame as it travels: its length in four bytes, then the frame."""
     data = frame.SerializeToString()
     return _LENGTH.pack(len(data)) + data
@@ -236,7 +236,7 @@ def cut_frame(buffer: bytearray) -> bytes | None:
     return frame
 
 
-def parsed(data: bytes) -> gateway_pb2.EvaluateRequest:
+def parse_frame(data: bytes) -> gateway_pb2.EvaluateRequest:
     """Return the frame of an agent.
 
     Raises:

@@ -13,7 +13,7 @@ from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.certificates import OutOfMemoryError
-from animalcat.service.measuring.faults import told_with, unplayable
+from animalcat.service.measuring.faults import reason_with_lost, unplayable
 from animalcat.service.measuring.kept_fits import load_fit
 from animalcat.service.session.final_fits import FinalFits
 from animalcat.service.session.parts import Parts
@@ -133,7 +133,7 @@ class SessionEnder:
                 return self._record.session
             verdict = verdict.judged(other=NOTHING_LEFT)
         certificates = await asyncio.to_thread(self._parts.store.certificates, session.id)
-        reason = told_with(verdict.reason, unplayable(evidence.attempts))
+        reason = reason_with_lost(verdict.reason, unplayable(evidence.attempts))
         report = await evidence.exported_report(
             replace(self._record.session, reason=reason), verdict, fit, certificates
         )

@@ -316,7 +316,7 @@ class Engines:
                     Code.IN_USE,
                     f"session {session} is being played; extend it when its agent is done",
                 )
-            stop = extended(stored, max_episodes, target_sd)
+            stop = extend_rule(stored, max_episodes, target_sd)
             if engine is not None:
                 self._engines.pop(session)
                 await engine.stop()
@@ -329,7 +329,7 @@ class Engines:
             self._engines.pop(session)
 
 
-def extended(session: Session, max_episodes: int, target_sd: float | None) -> StoppingRule:
+def extend_rule(session: Session, max_episodes: int, target_sd: float | None) -> StoppingRule:
     """Return the stopping rule with which a session goes on.
 
     Args:

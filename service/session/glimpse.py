@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.envs.places import unwatched
+from animalcat.envs.places import unwrap_environment
 from animalcat.envs.types import STATE_COLUMNS, Environment, Step
 
 FOLDER: Final = "watched"
@@ -73,7 +73,7 @@ class Shower:
             environment: What plays it.
         """
         self._ask, self._view = files_of(recording)
-        self._environment = unwatched(environment)
+        self._environment = unwrap_environment(environment)
         self._next = 0.0
 
     def show(self, number: int, step: Step) -> None:

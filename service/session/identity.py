@@ -40,7 +40,7 @@ class Arrival(NamedTuple):
     unconfined: bool = False
 
 
-def identified(
+def identify_player(
     known: Identity,
     arrival: Arrival,
     simulator: Mapping[str, str],
@@ -150,7 +150,7 @@ class Identities:
         async with self._one:
             session: Session = self._record.session
             over = session.episodes + session.practised
-            new = identified(
+            new = identify_player(
                 session.identity,
                 arrival,
                 self._environment,

@@ -14,7 +14,7 @@ from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.generation import played_arena, played_instance
-from animalcat.service.recording.writer import begin_recording, finish_recording, unfinished
+from animalcat.service.recording.writer import begin_recording, finish_recording, read_unfinished
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.player import Terms
@@ -92,7 +92,7 @@ async def play_attempt(
     if closed is None:
         await asyncio.to_thread(begin_recording, path, encode(header))
     else:
-        recording = await asyncio.to_thread(unfinished, path, encode(header))
+        recording = await asyncio.to_thread(read_unfinished, path, encode(header))
         if recording is None:
             return closed, Playthrough(EpisodeMonitor(instance.task))
         done = len(recording.actions)

@@ -133,6 +133,6 @@ def _line(row: RowMapping) -> AuditLine:
     return AuditLine(**{**row, "created": row["created"].replace(tzinfo=UTC)})
 
 
-def joined(objects: Iterable[str]) -> str:
+def join_names(objects: Iterable[str]) -> str:
     """Return the names of what a line is about, as it has them."""
     return " ".join(dict.fromkeys(objects))

@@ -100,7 +100,7 @@ def column(kind: str) -> Label[Any]:
     return its_owner.correlate(of).scalar_subquery().label("owner")
 
 
-def wanted(kind: str, whose: WhoseFilter) -> ColumnElement[bool]:
+def whose_condition(kind: str, whose: WhoseFilter) -> ColumnElement[bool]:
     """Return the condition under which a row is wanted; see `WhoseFilter.takes`."""
     owners, item, of = schema.owners, _item(kind), _KINDS[kind].table
 

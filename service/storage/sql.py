@@ -47,7 +47,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from animalcat.envs.types import EndedBy
 from animalcat.extending.installing import install
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.service.ids import asked_for
+from animalcat.service.ids import asked_values
 from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
 from animalcat.service.storage import owners, records, schema
 from animalcat.service.storage.artefacts import Artefacts, recording_key
@@ -303,7 +303,9 @@ class SqlStore:
         """
         table = schema.batteries
         query = (
-            _select_owned("batteries").where(owners.wanted("batteries", whose)).order_by(table.c.id)
+            _select_owned("batteries")
+            .where(owners.whose_condition("batteries", whose))
+            .order_by(table.c.id)
         )
         if page.after:
             query = query.where(table.c.id > _name(page.after, "battery"))
@@ -387,7 +389,7 @@ class SqlStore:
         table = schema.layouts
         order = (table.c.name, table.c.variant, table.c.digest)
         query = _select_owned("layouts").where(table.c.digest.not_in(but))
-        query = query.where(owners.wanted("layouts", whose)).order_by(*order)
+        query = query.where(owners.whose_condition("layouts", whose)).order_by(*order)
         if page.after:
             last = self.layout(_name(page.after, "layout"))
             if last is None:
@@ -415,7 +417,7 @@ class SqlStore:
             owner: Subject to whom it belongs; empty for nobody.
 
         Raises:
-            ValueError: The request id was used for another request (see `ids.asked_for`), or by
+            ValueError: The request id was used for another request (see `ids.asked_values`), or by
                 another owner.
         """
         table = schema.sessions
@@ -423,7 +425,7 @@ class SqlStore:
             if request_id:
                 known = _find_requested(db, request_id)
                 if known is not None:
-                    if asked_for(known.spec) != asked_for(spec) or known.owner != owner:
+                    if asked_values(known.spec) != asked_values(spec) or known.owner != owner:
                         raise ValueError(f"request id {request_id!r} was used for another session")
                     return known
             taken = set(db.scalars(select(table.c.id).where(table.c.id.startswith(wanted))))
@@ -490,7 +492,7 @@ class SqlStore:
             query = query.where(table.c.battery == wanted.battery)
         if wanted.states:
             query = query.where(_in_states(wanted, page))
-        query = query.where(owners.wanted("sessions", wanted.whose))
+        query = query.where(owners.whose_condition("sessions", wanted.whose))
         rows, following = self._newest(query, table.c.seq, page)
         return Listing(map(_session, rows), following)
 
@@ -727,7 +729,7 @@ class SqlStore:
             BadPageError: The page's token did not come from such a list.
         """
         table = schema.campaigns
-        query = _select_owned("campaigns").where(owners.wanted("campaigns", wanted.whose))
+        query = _select_owned("campaigns").where(owners.whose_condition("campaigns", wanted.whose))
         if wanted.battery:
             query = query.where(table.c.battery == wanted.battery)
         rows, following = self._newest(query, table.c.seq, page)
@@ -998,7 +1000,7 @@ class SqlStore:
         table, sessions = schema.episodes, schema.sessions
         place = (sessions.c.seq, table.c.number, table.c.attempt)
         query = select(table, sessions.c.seq).join(sessions, sessions.c.id == table.c.session)
-        query = query.where(owners.wanted("sessions", whose))
+        query = query.where(owners.whose_condition("sessions", whose))
         if wanted.outcomes:
             query = query.where(table.c.outcome.in_([outcome.name for outcome in wanted.outcomes]))
         if wanted.over is not None:
@@ -1439,7 +1441,7 @@ def _in_states(wanted: SessionFilter, page: Page) -> ColumnElement[bool]:
     parts: list[Select[Any]] = []
     for name in names:
         part = select(table.c.seq).where(table.c.state == name)
-        part = part.where(owners.wanted("sessions", wanted.whose))
+        part = part.where(owners.whose_condition("sessions", wanted.whose))
         if page.after:
             part = part.where(table.c.seq < _numbers(page.after, 1)[0])
         newest = part.order_by(table.c.seq.desc()).limit(page.limit + 1).subquery()

@@ -34,7 +34,14 @@ from animalcat.service.storage import schema
 from animalcat.service.storage.artefacts import PERSONS, RECORDINGS
 from animalcat.service.storage.rows import Snapshot
 from animalcat.service.storage.sql import DATABASE, SqlStore
-from animalcat.service.upkeep.place import DataError, Place, Tell, insist_on_room, said, silent
+from animalcat.service.upkeep.place import (
+    DataError,
+    Place,
+    Tell,
+    insist_on_room,
+    say_errors,
+    silent,
+)
 from animalcat.wire.protocol import version
 
 FORM: Final = 2
@@ -95,7 +102,7 @@ def back_up(place: Place, path: Path, *, with_keys: bool = False, tell: Tell = s
         raise DataError(f"{path}: give a name that ends in .tar or .tar.gz")
     if path.exists():
         raise DataError(f"{path} is there already; give another name")
-    with said(place.settings, path):
+    with say_errors(place.settings, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         stored = (file for kind in (RECORDINGS, CERTIFICATES) for file in place.files.walk(kind))
         insist_on_room(path.parent, sum(file.size for file in stored), 0, "the backup")

@@ -82,13 +82,13 @@ def place_name(settings: Settings) -> str:
 
 
 @contextmanager
-def opened(settings: Settings) -> Generator[Place]:
+def open_place(settings: Settings) -> Generator[Place]:
     """Open a store that is there, for the block; it may be in use.
 
     Raises:
         DataError: There is none, or it cannot be used.
     """
-    with said(settings):
+    with say_errors(settings):
         if not settings.store and not (settings.home / DATABASE).is_file():
             raise DataError(
                 f"there is no store in {settings.home}. Name its data directory with --data; where "
@@ -99,7 +99,7 @@ def opened(settings: Settings) -> Generator[Place]:
 
 
 @contextmanager
-def said(settings: Settings, written: Path | None = None) -> Generator[None]:
+def say_errors(settings: Settings, written: Path | None = None) -> Generator[None]:
     """Say in words what goes wrong in the block.
 
     Args:

@@ -18,7 +18,7 @@ from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.storage.artefacts import RECORDINGS
 from animalcat.service.storage.audit import BEGUN
 from animalcat.service.storage.errors import InUseError
-from animalcat.service.upkeep.place import DataError, Place, Tell, said, silent
+from animalcat.service.upkeep.place import DataError, Place, Tell, say_errors, silent
 from animalcat.text import names
 from animalcat.values import Session, SessionState
 
@@ -171,7 +171,7 @@ def prune(place: Place, plan: Plan, server: Server | None = None, tell: Tell = s
     """
     kept: dict[str, str] = {}
     done = size = 0
-    with said(place.settings):
+    with say_errors(place.settings):
         if plan.before is not None:
             with _note_in_audit(
                 place, "CutAudit", "", f"lines before {plan.before:%Y-%m-%d %H:%M}"

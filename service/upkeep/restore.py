@@ -32,7 +32,7 @@ from animalcat.service.upkeep.place import (
     file_digest,
     insist_on_room,
     place_name,
-    said,
+    say_errors,
     silent,
     sync_disk,
 )
@@ -88,7 +88,7 @@ def restore(path: Path, settings: Settings, tell: Tell = silent) -> Restored:
     """
     if not path.is_file():
         raise DataError(f"there is no file {path}")
-    with said(settings, settings.home), _own_store(settings):
+    with say_errors(settings, settings.home), _own_store(settings):
         for stage in settings.home.glob(f"{_STAGE}*"):  # of one that was killed
             if (stage / _READY).exists() and not settings.store:
                 return _finish(stage, settings)

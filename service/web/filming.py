@@ -19,7 +19,7 @@ from starlette.routing import Route
 from animalcat.service.recording.reader import RecordingError, read_episode
 from animalcat.service.storage.artefacts import recording_key
 from animalcat.service.web.replaying import Replayed
-from animalcat.service.web.site import Part, Site, not_found
+from animalcat.service.web.site import Part, Site, not_found_error
 from animalcat.service.web.stage import Show, Stage
 from animalcat.text import names
 
@@ -87,7 +87,7 @@ def filming(site: Site) -> Part:
             return await _frame(stage, request)
         except (RecordingError, ValueError) as error:
             drop(key)
-            raise not_found(str(error)) from error
+            raise not_found_error(str(error)) from error
         finally:
             in_use(key)
             if key in films:
@@ -99,7 +99,7 @@ def filming(site: Site) -> Part:
             name = f"sessions/{session}/episodes/{episode}"
             session, number, attempt = names.parse_episode(name)
         except names.BadNameError as error:
-            raise not_found(str(error)) from error
+            raise not_found_error(str(error)) from error
         await site.check(request, STREAM, names.session_name(session))
         return session, number, attempt
 
@@ -108,7 +108,7 @@ def filming(site: Site) -> Part:
         try:
             path = await asyncio.to_thread(site.served.engines.parts.files.fetch, key)
         except FileNotFoundError:
-            raise not_found(f"{title} has no recording") from None
+            raise not_found_error(f"{title} has no recording") from None
         if key not in films:
             while len(films) >= MOST_FILMS:
                 drop(next(iter(films)))

@@ -13,14 +13,14 @@ from animalcat.maps.moving import PANEL, Map
 from animalcat.service.recording.about import (
     NOTABLE,
     action_words,
-    asked_for,
     colour_of,
     labels,
     outcome_words,
     who,
+    words_of_demands,
 )
 from animalcat.service.recording.reader import Recording, RecordingError
-from animalcat.service.recording.verify import other_motion, seen_again, stage
+from animalcat.service.recording.verify import other_motion, replay_with_camera, stage
 from animalcat.service.web.stage import Shown
 from animalcat.wire.steps import ended_by_from_proto, spec_from_proto
 
@@ -75,7 +75,7 @@ class Replayed:
             "title": title,
             "who": who(header),
             "outcome": outcome_words(recording),
-            "asked_for": asked_for(recording),
+            "asked_for": words_of_demands(recording),
             "labels": labels(recording, anew),
             "marks": [
                 [step.step, round(step.reward, 3)]
@@ -83,7 +83,7 @@ class Replayed:
                 if abs(step.reward) > NOTABLE
             ][:_MARKS],
         }
-        self._drawing = seen_again(recording, resolution, backend=backend, state=True)
+        self._drawing = replay_with_camera(recording, resolution, backend=backend, state=True)
         self._map = Map(colour_of)
         self._plan = np.empty((PANEL, PANEL, 3), np.uint8)
         self._draw_next()  # what cannot be played is said before the page is opened

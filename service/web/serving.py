@@ -61,7 +61,7 @@ class Pages(NamedTuple):
 
 
 @asynccontextmanager
-async def offered(
+async def offer_pages(
     served: Served, tls: ssl.SSLContext | None, listeners: Listeners
 ) -> AsyncGenerator[Pages]:
     """Offer the pages of a data directory for the duration of the block.
@@ -89,7 +89,7 @@ async def offered(
 
 
 @contextmanager
-def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
+def show_pages(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
     """Make pages of a command, on this machine alone; `Pages.serve` serves them.
 
     Args:
@@ -101,7 +101,7 @@ def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
     """
     visits, ended = Visits(secrets.token_bytes(32), UsedHere()), asyncio.Event()
     with asyncio.Runner() as runner:
-        loop, offer = runner.get_loop(), shown_at(parts, visits, ("127.0.0.1", port))
+        loop, offer = runner.get_loop(), show_pages_at(parts, visits, ("127.0.0.1", port))
         pages = runner.run(offer.__aenter__())
         try:
             yield pages._replace(
@@ -113,7 +113,7 @@ def shown(parts: Sequence[MakePart], port: int = 0) -> Generator[Pages]:
 
 
 @asynccontextmanager
-async def shown_at(
+async def show_pages_at(
     parts: Sequence[MakePart], visits: Visits, address: tuple[str, int], url: str = ""
 ) -> AsyncGenerator[Pages]:
     """Offer pages of a command for the duration of the block, to other machines by a proxy.

@@ -269,6 +269,6 @@ class Site:
         return caller
 
 
-def not_found(words: str) -> HTTPException:
+def not_found_error(words: str) -> HTTPException:
     """Return the error for what there is not."""
     return HTTPException(HTTPStatus.NOT_FOUND, words)

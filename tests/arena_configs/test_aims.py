@@ -35,7 +35,7 @@ def number(low: float, high: float, kind: str) -> Interval:
     return Interval(formula(low), formula(high), kind)
 
 
-def made(family: Family, paradigm: str, row: dict[str, float], seed: int) -> Arena:
+def first_arena(family: Family, paradigm: str, row: dict[str, float], seed: int) -> Arena:
     """The first arena that is looked at for some demands."""
     stratum = Stratum(family, family.paradigm(paradigm))
     aims = {name: Target(row[name], 0.0 if name in DEMANDS[2:] else 0.002) for name in DEMANDS}
@@ -56,7 +56,7 @@ def test_a_grid_of_demands_comes_back() -> None:
         assert (sizes[0], sizes[-1]) == (0.5, 5.0)
         assert max(np.diff(sizes)) < 0.31
         for seed, row in enumerate(rows[:: len(rows) // 12]):
-            arena = made(NAVIGATION, paradigm, row, seed)
+            arena = first_arena(NAVIGATION, paradigm, row, seed)
             placement = place(arena, np.random.default_rng(0))
             assert (placement.drawn, placement.skipped) == ({}, ())
             assert check_arena(arena, np.random.default_rng(0)) == (), row

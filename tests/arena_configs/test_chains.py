@@ -18,7 +18,7 @@ from animalcat.arena_configs.sequence import (
     ArenaSequence,
     episode_arenas,
     episodes,
-    merged,
+    merge_arenas,
     of_parts,
     pass_mark,
 )
@@ -82,7 +82,7 @@ def test_a_file_has_an_episode_for_each_chain_and_each_arena_between() -> None:
         4: 2,
         8: 1,
     }
-    assert found[0] == merged(config, 0)
+    assert found[0] == merge_arenas(config, 0)
     assert not isinstance(found[3], ArenaSequence)
     for lost in ({0: True}, {0: True, 2: False}, {0: False, 1: True}):
         wrong = ArenaConfig(arenas={n: arena(merges=merges) for n, merges in lost.items()})
@@ -103,7 +103,7 @@ def test_fixing_keeps_what_an_arena_merges_with_and_leaves_nothing_to_chance() -
     assert spots[0] != spots[1]
     assert min(*spots[0], *spots[1])[1] >= 0.0
     assert fix(made, np.random.default_rng(9)) == made
-    assert merged(load_text(to_yaml(made), "chain").config) == made
+    assert merge_arenas(load_text(to_yaml(made), "chain").config) == made
 
 
 def test_demands_add_up_as_each_of_them_says() -> None:

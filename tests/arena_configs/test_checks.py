@@ -42,7 +42,7 @@ def arena(*items: Item, time_limit: int = 250, **fields: object) -> Arena:
     return Arena.model_validate(values)
 
 
-def found(subject: Arena) -> list[tuple[str, str, str]]:
+def find_problems(subject: Arena) -> list[tuple[str, str, str]]:
     problems = check_arena(subject, np.random.default_rng(0))
     return [(p.severity, p.code, p.field) for p in problems]
 
@@ -88,7 +88,7 @@ def best(*items: Item, time_limit: int = 0) -> float:
     ],
 )
 def test_problems(subject: Arena, expected: tuple[str, str, str]) -> None:
-    assert expected in found(subject)
+    assert expected in find_problems(subject)
 
 
 def test_operations_that_do_nothing_are_named_wherever_they_are() -> None:
@@ -97,7 +97,7 @@ def test_operations_that_do_nothing_are_named_wherever_they_are() -> None:
     button = ball("SpawnerButton").model_copy(update={"operations": (GrantReward(), pays, nested)})
     zone = box("DataZone", 5, 30, 2, 2, 2).model_copy(update={"operations": (pays,)})
     wall = box("Wall", 30, 30, 2, 2, 2).model_copy(update={"operations": (GrantReward(),)})
-    assert found(arena(AGENT, button, zone, wall)) == [
+    assert find_problems(arena(AGENT, button, zone, wall)) == [
         ("warning", "no-effect", "items[1].operations[1]"),
         ("warning", "no-effect", "items[1].operations[2].operations[0].operation"),
         ("warning", "no-effect", "items[3].operations"),

@@ -14,7 +14,7 @@ from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_of
 from animalcat.arena_configs.families.language import Family
 from animalcat.arena_configs.families.reader import read_family
-from animalcat.arena_configs.families.variants import mirrored, turned
+from animalcat.arena_configs.families.variants import mirror_arena, turn_arena
 from animalcat.arena_configs.features.registry import measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import RGB, Arena, ArenaConfig, ArenaError, Item, Vector3
@@ -138,14 +138,14 @@ def test_variants_are_the_same_arena_seen_from_elsewhere(instances: list[FamilyI
     for one in instances[:8]:
         before = measure_features(place(one.arena, np.random.default_rng(0))).values
         for quarters in (1, 2, 3):
-            arena = turned(one.arena, quarters)
+            arena = turn_arena(one.arena, quarters)
             after = measure_features(place(arena, np.random.default_rng(0))).values
             assert after["wayLength"] == pytest.approx(before["wayLength"], abs=0.05)
             assert after["goalBearing"] == pytest.approx(before["goalBearing"], abs=1e-3)
-        after = measure_features(place(mirrored(one.arena), np.random.default_rng(0))).values
+        after = measure_features(place(mirror_arena(one.arena), np.random.default_rng(0))).values
         assert after["goalBearing"] == pytest.approx(-before["goalBearing"], abs=1e-3)
-        assert mirrored(mirrored(one.arena)) == one.arena
-        assert turned(one.arena, 4) == one.arena
+        assert mirror_arena(mirror_arena(one.arena)) == one.arena
+        assert turn_arena(one.arena, 4) == one.arena
 
 
 def test_mirror_images_of_blocks_have_mirrored_bodies() -> None:
@@ -179,7 +179,7 @@ def test_mirror_images_of_blocks_have_mirrored_bodies() -> None:
         for x, z, wide, deep in corners(arena):
             assert any(
                 math.dist((40 - x, z, wide, deep), other) < 0.12
-                for other in corners(mirrored(arena))
+                for other in corners(mirror_arena(arena))
             ), (turn, x, z)
 
 
@@ -369,7 +369,7 @@ def test_trials_are_one_episode() -> None:
             assert part.items[1].sizes[0].x == size
             x = 20.0 + (5 if k == number - 1 else -5) * (-1 if flipped else 1)
             goal = Item(name="GoodGoal", positions=(Vector3(x=x, z=25),), rotations=(0.0,))
-            moved = turned(Arena(items=(goal,)), quarters).items[0]
+            moved = turn_arena(Arena(items=(goal,)), quarters).items[0]
             assert part.items[1].positions == moved.positions
 
 

@@ -45,7 +45,7 @@ def aaio(competition: dict[Path, LoadedConfig]) -> dict[str, Placement]:
     }
 
 
-def found(files: dict[Path, LoadedConfig]) -> collections.Counter[str]:
+def count_codes(files: dict[Path, LoadedConfig]) -> collections.Counter[str]:
     return collections.Counter(
         problem.code for loaded in files.values() for problem in loaded.problems
     )
@@ -53,7 +53,7 @@ def found(files: dict[Path, LoadedConfig]) -> collections.Counter[str]:
 
 def test_competition_needs_no_leniency(competition: dict[Path, LoadedConfig]) -> None:
     assert len(competition) == 346
-    assert found(competition) == {}
+    assert count_codes(competition) == {}
     for path, loaded in competition.items():
         text = path.read_text("utf-8")
         written = re.findall(r"^ *- !Item", text, re.MULTILINE)
@@ -71,7 +71,7 @@ def test_piaagets_oddities_are_all_found(piaagets: dict[Path, LoadedConfig]) -> 
         lost = r"^ *- !Vector3.*#.*- *!Item *\n *name:"
         expected["lost-item"] += len(re.findall(lost, text, re.MULTILINE))
         expected["unknown-object"] += len(re.findall(r"^ *name: *GoodGoalMultibOUNCE", text, re.M))
-    counted = found(piaagets)
+    counted = count_codes(piaagets)
     for code, count in expected.items():
         assert counted[code] == count, code
     assert expected["lost-item"] == 1

@@ -32,7 +32,7 @@ def recipe(*entries: str, families: dict[str, str] | None = None) -> Recipe:
     return read_recipe(HEAD + lines, "mine.yaml", families or {})
 
 
-def drawn(of: Recipe, size: int | None = None, seed: int = 0) -> list[RecipeInstance]:
+def draw_instances(of: Recipe, size: int | None = None, seed: int = 0) -> list[RecipeInstance]:
     return draw(of, counts_for(of, size), seed, measure_geometry)
 
 
@@ -110,13 +110,13 @@ def test_counts_are_scaled_to_any_size(name: str) -> None:
 
 def test_a_change_in_one_entry_leaves_the_others_as_they_are() -> None:
     cups = "family: cups, count: 3"
-    before = drawn(recipe(cups))
-    after = drawn(recipe("family: detour, count: 2", cups))
+    before = draw_instances(recipe(cups))
+    after = draw_instances(recipe("family: detour, count: 2", cups))
     assert texts(before).items() <= texts(after).items()
 
 
 def test_controls_can_stand_alone() -> None:
-    made = drawn(recipe("family: introductory, count: 6, control: bare"))
+    made = draw_instances(recipe("family: introductory, count: 6, control: bare"))
     assert len(made) == 6
     assert {one.origin.control for one in made} == {"bare"}
     assert {one.origin.control_of for one in made} == {""}
@@ -125,7 +125,9 @@ def test_controls_can_stand_alone() -> None:
 
 def test_demands_are_searched_for() -> None:
     entry = "family: introductory, paradigms: food, count: 2, "
-    made = drawn(recipe(entry + "demands: {distance: {least: 9, most: 10}, rewardSize: 2}"))
+    made = draw_instances(
+        recipe(entry + "demands: {distance: {least: 9, most: 10}, rewardSize: 2}")
+    )
     for one in made:
         found = measure_geometry(one.made.arena).values
         assert 8.9 <= found["rewardDistance"] <= 10.1
@@ -170,7 +172,7 @@ def test_what_is_wrong_is_named_with_its_place(entry: str, message: str) -> None
 def test_demands_out_of_reach_say_what_is_nearest() -> None:
     entry = "family: introductory, paradigms: food, count: 1, demands: {distance: 39}"
     with pytest.raises(ArenaError, match=r"entry introductory: of 1 .* the nearest has"):
-        drawn(recipe(entry))
+        draw_instances(recipe(entry))
 
 
 def test_the_recipe_of_the_docs_is_one() -> None:

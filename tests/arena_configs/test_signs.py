@@ -8,7 +8,7 @@ import pytest
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, Item, Vector3
 from animalcat.arena_configs.placement import fix, place
-from animalcat.arena_configs.signs import LARGEST, drawn, is_known, sign_picture
+from animalcat.arena_configs.signs import LARGEST, draw_sign, is_known, sign_picture
 from animalcat.arena_configs.writer import to_yaml
 
 
@@ -33,7 +33,7 @@ def test_codes_are_rows_from_the_top() -> None:
 def test_what_is_neither_symbol_nor_code_leaves_the_board_empty(name: str) -> None:
     assert not is_known(name)
     assert sign_picture(name).rows == ()
-    assert drawn(name, np.random.default_rng(0)) == name
+    assert draw_sign(name, np.random.default_rng(0)) == name
 
 
 def test_random_squares_come_from_the_generator_and_are_reported() -> None:

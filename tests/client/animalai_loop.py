@@ -26,7 +26,7 @@ LEFT_AFTER = 4
 Episode = dict[str, float]
 
 
-def played(rewards: list[float]) -> Episode:
+def printed_episode(rewards: list[float]) -> Episode:
     """An episode as it is printed."""
     return {"return": sum(rewards), "steps": len(rewards)}
 
@@ -42,7 +42,7 @@ def episode(env: AnimalAIEnvironment, most: int = sys.maxsize) -> Episode:
         env.step()
         decision, terminal = env.get_steps(behaviour)
         rewards.append(float((terminal if len(terminal) else decision).reward[0]))
-    return played(rewards)
+    return printed_episode(rewards)
 
 
 def by_reset(env: AnimalAIEnvironment) -> Iterator[Episode]:
@@ -82,7 +82,7 @@ def by_gymnasium(env: AnimalAIEnvironment) -> Iterator[Episode]:
             seen, reward, terminated, truncated, _ = wrapped.step(action)
             rewards.append(reward)
             done = terminated or truncated
-        yield played(rewards)
+        yield printed_episode(rewards)
 
 
 LOOPS = {

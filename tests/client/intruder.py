@@ -120,7 +120,7 @@ def kill_parent() -> str:
     return "sent"
 
 
-def shared(name: str, *words: Any) -> str:
+def make_shared(name: str, *words: Any) -> str:
     """Make, or find, what programs share by its number or name."""
     libc = ctypes.CDLL(None, use_errno=True)
     if getattr(libc, name)(*words) < 0:
@@ -173,10 +173,12 @@ def main() -> None:
         "ids": lambda: [os.getuid(), os.geteuid(), os.getgroups()],
         "session": lambda: os.getsid(0) == os.getsid(os.getppid()),
         "datagram": datagram,
-        "memory": lambda: shared("shmget", TARGETS["port"], 4096, 0o1600),
-        "semaphores": lambda: shared("semget", TARGETS["port"], 1, 0o1600),
-        "messages": lambda: shared("msgget", TARGETS["port"], 0o1600),
-        "queue": lambda: shared("mq_open", b"/animalcat-test", os.O_RDWR | os.O_CREAT, 0o600, None),
+        "memory": lambda: make_shared("shmget", TARGETS["port"], 4096, 0o1600),
+        "semaphores": lambda: make_shared("semget", TARGETS["port"], 1, 0o1600),
+        "messages": lambda: make_shared("msgget", TARGETS["port"], 0o1600),
+        "queue": lambda: make_shared(
+            "mq_open", b"/animalcat-test", os.O_RDWR | os.O_CREAT, 0o600, None
+        ),
         "limits": change_limits,
         "slow": lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19),
         "slow_all": lambda: os.setpriority(os.PRIO_USER, 0, 19),

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from animalcat.apart.output import KEPT_BYTES, LINES, MARK, AgentOutput, shown
+from animalcat.apart.output import KEPT_BYTES, LINES, MARK, AgentOutput, last_lines
 from animalcat.text.terminals import harmless
 
 
@@ -27,7 +27,7 @@ def test_600_megabytes_take_no_memory_and_are_cut_with_a_note() -> None:
     away = 600_000_009 - KEPT_BYTES
     assert first == f"[{away:,} bytes before this are not kept]"
     assert len(rest) == KEPT_BYTES
-    lines = shown(text)
+    lines = last_lines(text)
     assert lines[-1] == f"{MARK}the end"
     assert max(map(len, lines)) < 4100
 
@@ -52,5 +52,5 @@ def test_what_steers_a_terminal_is_written_out(text: str, told: str) -> None:
 
 def test_each_line_is_marked_as_the_agents() -> None:
     text = "Verdict\n\n" + "x\n" * LINES
-    assert shown(text) == [f"{MARK}x"] * LINES
-    assert shown("Verdict\r\nIt passed all") == [f"{MARK}Verdict", f"{MARK}It passed all"]
+    assert last_lines(text) == [f"{MARK}x"] * LINES
+    assert last_lines("Verdict\r\nIt passed all") == [f"{MARK}Verdict", f"{MARK}It passed all"]

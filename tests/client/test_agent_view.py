@@ -120,15 +120,15 @@ def test_paths_mean_what_they_mean_outside(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def started(client: Any, make_session: MakeSession, monkeypatch: pytest.MonkeyPatch) -> Any:
+def make_plan(client: Any, make_session: MakeSession, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes the plan for an agent's process, which is not started."""
 
-    def launched(command: list[str], plan: apart.ProcessPlan, name: str) -> apart.ApartCommand:
+    def keep_plan(command: list[str], plan: apart.ProcessPlan, name: str) -> apart.ApartCommand:
         plans.append((command, plan))
         return apart.ApartCommand(("true",), {})
 
     plans: list[tuple[list[str], apart.ProcessPlan]] = []
-    monkeypatch.setattr(agent_process, "launched", launched)
+    monkeypatch.setattr(agent_process, "launch_command", keep_plan)
 
     def start(agent: str, **bounds: Any) -> tuple[list[str], apart.ProcessPlan, str]:
         process = AgentProcess(client, make_session(agent=agent), agent, Bounds(**bounds))
@@ -143,10 +143,10 @@ apart_here = pytest.mark.skipif(not way().name, reason=f"not here: {way().why}")
 
 @apart_here
 def test_an_agent_is_given_its_folder_the_door_and_what_is_named(
-    started: Any, home: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+    make_plan: Any, home: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home.parent)
-    command, plan, note = started("home/agent.py:A+lapses=0.1", sees=(home / "runs" / "d1",))
+    command, plan, note = make_plan("home/agent.py:A+lapses=0.1", sees=(home / "runs" / "d1",))
     assert command[1:4] == ["-P", "-m", "animalcat"]
     assert f"{home}/agent.py:A+lapses=0.1" in command
     places = {one.path: one for one in plan.mounts}
@@ -159,16 +159,16 @@ def test_an_agent_is_given_its_folder_the_door_and_what_is_named(
     assert [one for one in places if one == str(Path(door).parent)]
     assert not plan.network
     assert note == "the agent is not shown arenas, door.sock, old, runs, beside its file"
-    _, plan, note = started("builtin:forward")
+    _, plan, note = make_plan("builtin:forward")
     assert not [one for one in plan.mounts if one.path.startswith(str(home))]
     assert not note
 
 
 @apart_here
-def test_the_data_directory_is_never_shown(started: Any, home: Path, server: Server) -> None:
+def test_the_data_directory_is_never_shown(make_plan: Any, home: Path, server: Server) -> None:
     for path in (server.home.parent, server.home, server.home / "access"):
         with pytest.raises(ApartError, match="data directory"):
-            started(f"{home}/agent.py:A", sees=(path,))
+            make_plan(f"{home}/agent.py:A", sees=(path,))
 
 
 def test_where_agents_cannot_be_kept_apart_anothers_is_not_begun(

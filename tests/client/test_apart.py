@@ -24,7 +24,7 @@ from animalcat.apart import confine
 from animalcat.apart import plan as apart
 from animalcat.apart.confine import LANDLOCK, NAMESPACES, USER
 from animalcat.apart.memory import MemoryLimit
-from animalcat.apart.plan import BUBBLEWRAP, Limits, launched, plan_of, way
+from animalcat.apart.plan import BUBBLEWRAP, Limits, launch_command, plan_of, way
 
 pytestmark = pytest.mark.skipif(
     not way().whole, reason=f"processes cannot be put apart here: {way().why}"
@@ -155,7 +155,7 @@ def run(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         asked: dict[str, Any] = {"network": False, "limits": LIMITS, **given}
         plan = plan_of(**asked)
         first = [sys.executable, "-P"] if interpreter else []
-        one = launched([*first, *words], plan, name)
+        one = launch_command([*first, *words], plan, name)
         started.append(one)
         if user and one.folder:
             os.chown(one.folder, user, user)
@@ -381,7 +381,7 @@ def test_what_is_in_files_in_memory_counts_too(file: str) -> None:
     code = f"import os, time; x = open({file}, 'wb', 0); x.write(bytes(100 << 20)); time.sleep(20)"
     limits = Limits(processes=40, memory=400 << 20, room=128 << 20, files=100)
     plan = plan_of(network=False, limits=limits)
-    one = launched([sys.executable, "-c", code], plan, NAMESPACES)
+    one = launch_command([sys.executable, "-c", code], plan, NAMESPACES)
     with subprocess.Popen(one.command, env=one.variables, start_new_session=True) as process:
         folders = [one.path for one in plan.mounts if one.kind == "empty"]
         limit = MemoryLimit(process, 90 << 20, folders)

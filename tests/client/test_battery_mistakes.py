@@ -14,7 +14,7 @@ from typer.testing import Result
 
 import animalcat
 from animalcat.arena_configs.checks import OF_MARKS
-from animalcat.cli.shared.arena_outcomes import marked_by
+from animalcat.cli.shared.arena_outcomes import mark_battery
 from animalcat.cli.shared.outcome_table import or_fail
 from animalcat.envs.agents.load import load_agent
 from animalcat.service.batteries.battery import ArenaFile, import_files
@@ -88,7 +88,7 @@ def percent(here: Path) -> None:
     write(here / "pair", 50, 0)
 
 
-def edited(here: Path, what: str, by: str) -> None:
+def edit_first_arena(here: Path, what: str, by: str) -> None:
     """The first of two arenas, changed."""
     file = here / "pair" / "a0.yaml"
     assert what in file.read_text()
@@ -96,7 +96,7 @@ def edited(here: Path, what: str, by: str) -> None:
 
 
 def endless(here: Path) -> None:
-    edited(here, "timeLimit: 250", "timeLimit: 0")
+    edit_first_arena(here, "timeLimit: 250", "timeLimit: 0")
 
 
 def shuffle_it(here: Path) -> None:
@@ -107,7 +107,7 @@ def shuffle_it(here: Path) -> None:
 
 
 def misspelt(here: Path) -> None:
-    edited(here, "GoodGoal", "GoodGaol")
+    edit_first_arena(here, "GoodGoal", "GoodGaol")
 
 
 def no_arena(here: Path) -> None:
@@ -504,10 +504,10 @@ def test_pass_marks_are_those_of_the_arenas(
     rewards = "instance,agent\na,1\nb,0.5\n"
     if refused:
         with pytest.raises(BaseException) as error:  # typer's way to end a command
-            or_fail(table, lambda: marked_by(battery, table, rewards))
+            or_fail(table, lambda: mark_battery(battery, table, rewards))
         assert getattr(error.value, "exit_code", 0) == 2
     else:
-        assert marked_by(battery, table, rewards).instances[1].pass_mark == 1.0
+        assert mark_battery(battery, table, rewards).instances[1].pass_mark == 1.0
     said = " ".join(capsys.readouterr().err.split())
     assert words in said
     assert bool(said) == bool(words)

@@ -36,7 +36,7 @@ def steps(recording: Recording) -> list[bytes]:
     return [one.SerializeToString(deterministic=True) for one in recording.steps]
 
 
-def chosen(recording: Recording) -> results_pb2.EpisodeHeader:
+def header_of(recording: Recording) -> results_pb2.EpisodeHeader:
     """What an episode was to be; the names of session and agent, and the state, are the door's."""
     header = results_pb2.EpisodeHeader()
     header.CopyFrom(recording.header)
@@ -91,7 +91,7 @@ def test_every_door_gives_the_same_recordings(
             spec = header.observation_spec.SerializeToString(deterministic=True)
             assert steps(one) == truth(header.arena_yaml, header.seed, spec)
         if door.chooses:
-            assert [chosen(one) for one in played] == [chosen(one) for one in by_integers]
+            assert [header_of(one) for one in played] == [header_of(one) for one in by_integers]
             assert [one.footer for one in played] == [one.footer for one in by_integers]
 
 

@@ -26,7 +26,7 @@ import pytest
 import animalcat
 from animalcat.client.direct import DirectError, DirectPlay
 from animalcat.client.session_source import SERVER, SESSION
-from animalcat.envs.agents.limits.limited import limited
+from animalcat.envs.agents.limits.limited import limit_agent
 from animalcat.envs.agents.limits.reference import read_reference
 from tests.doors import agents, policy
 
@@ -80,13 +80,13 @@ def evaluate(agent: Any, visit: Visit, **fields: Any) -> list[str]:
     return [session.name]
 
 
-def relayed(visit: Visit) -> list[str]:
+def relay_visit(visit: Visit) -> list[str]:
     """The server relays, as where the ports of its workers are closed."""
 
-    async def closed(*_: Any) -> DirectPlay:
+    async def raise_closed(*_: Any) -> DirectPlay:
         raise DirectError("closed")
 
-    visit.patch.setattr(DirectPlay, "open", closed)
+    visit.patch.setattr(DirectPlay, "open", raise_closed)
     return evaluate(agents.Predicting(), visit)
 
 
@@ -105,7 +105,7 @@ def asynchronous(visit: Visit) -> list[str]:
 def behind_limits(visit: Visit) -> list[str]:
     """Limits that never act, one of which takes several actions one at a time."""
     reference = read_reference("builtin:random+lapses=0+path=1000+gives-up=1000")
-    return evaluate(limited(agents.Predicting(), reference), visit)
+    return evaluate(limit_agent(agents.Predicting(), reference), visit)
 
 
 def remote_env(visit: Visit, *, flat: bool) -> list[str]:
@@ -219,7 +219,7 @@ DOORS: dict[str, Door] = {
         marks=THOROUGH,
     ),
     "evaluate, two slots": Door(partial(evaluate, agents.Predicting, slots=2), chooses=False),
-    "evaluate, relayed": Door(relayed),
+    "evaluate, relayed": Door(relay_visit),
     "evaluate, coroutines": Door(asynchronous, marks=THOROUGH),
     "evaluate, behind limits": Door(behind_limits, marks=THOROUGH),
     "RemoteEnv, pairs": Door(partial(remote_env, flat=False)),

@@ -74,14 +74,17 @@ def compare(data_dir: Path) -> list[CameraRow]:
     """
     files = sorted((data_dir / "unity-camera").glob("*.png"))
     names = [path.stem for path in files]
-    real, ours = np.stack([_read(path) for path in files]), np.stack([simulated(n) for n in names])
+    real, ours = (
+        np.stack([_read(path) for path in files]),
+        np.stack([simulate_frame(n) for n in names]),
+    )
     empty = _see(())
     drawn = _differs(ours, empty)
     shown = _differs(real, _empty_arena(real, drawn, empty))
     return [_row(*row) for row in zip(names, real, ours, shown, drawn, strict=True)]
 
 
-def simulated(name: str) -> Frame:
+def simulate_frame(name: str) -> Frame:
     """Our frame of the object that a real frame is named after."""
     item = thing(name.split("_", maxsplit=1)[0], 20, 0, 20, yaw=0, size=(1, 1, 1))
     color = COLORS.get(name)

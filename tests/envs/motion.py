@@ -13,7 +13,7 @@ from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import Placement, place
-from animalcat.envs.sim.builds import as_built
+from animalcat.envs.sim.builds import constants_in_build
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.movement import to_local
 from animalcat.envs.sim.world import World
@@ -130,7 +130,7 @@ def glance_errors(data_dir: Path) -> tuple[float, float]:
     return _errors(world, after)
 
 
-def pushed(name: str, build: Build = "4.x", *, seconds: float = 1.0) -> float:
+def push_distance(name: str, build: Build = "4.x", *, seconds: float = 1.0) -> float:
     """Metres that an object of 1 m is pushed along by an agent that runs into it from 1 m away.
 
     Args:
@@ -155,7 +155,7 @@ def pushed(name: str, build: Build = "4.x", *, seconds: float = 1.0) -> float:
     return 0.0
 
 
-def dragged(name: str, build: Build = "4.x", *, seconds: float = 1.0) -> tuple[float, float]:
+def drag_object(name: str, build: Build = "4.x", *, seconds: float = 1.0) -> tuple[float, float]:
     """What an agent does to a block of 2 m that it slides along, heading 20 degrees into its side.
 
     Args:
@@ -192,7 +192,7 @@ def rolling(*seconds: float, size: float = 1.0) -> list[float]:
 
 def mass(name: str, build: Build = "4.x") -> float:
     """Kilograms of an object in a build."""
-    return as_built(KINDS[name], build).mass
+    return constants_in_build(KINDS[name], build).mass
 
 
 def _rows(data_dir: Path, name: str) -> list[dict[str, float]]:

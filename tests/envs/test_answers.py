@@ -14,7 +14,7 @@ import pytest
 
 import animalcat
 from animalcat.envs.agents.base import EpisodeInfo
-from animalcat.envs.agents.limits.limited import limited
+from animalcat.envs.agents.limits.limited import limit_agent
 from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.envs.answers import (
     MAX_ACTIONS,
@@ -263,7 +263,7 @@ def test_limits_and_arenas_read_the_same(
 ) -> None:
     answer, numbers = RIGHT[name]
     for limit in ("lapses=0", "path=1000"):  # the second takes several one at a time
-        agent = limited(Answering(answer), read_reference(f"builtin:random+{limit}"))
+        agent = limit_agent(Answering(answer), read_reference(f"builtin:random+{limit}"))
         agent.reset(EpisodeInfo(0, 0, ObservationSpec()))
         given = bytearray()
         while len(given) < len(numbers):
@@ -288,7 +288,7 @@ def test_limits_and_arenas_refuse_the_same(
     name: str, arenas: tuple[gymnasium.Env[Any, Any], ...]
 ) -> None:
     answer, words = REFUSED[name]
-    agent = limited(Answering(answer), read_reference("builtin:random+lapses=0"))
+    agent = limit_agent(Answering(answer), read_reference("builtin:random+lapses=0"))
     agent.reset(EpisodeInfo(0, 0, ObservationSpec()))
     with pytest.raises(ActionError) as caught:
         agent.act(blank())

@@ -20,7 +20,7 @@ from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, Style
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from tests.envs.frames import WANTED, CameraRow, compare, simulated
+from tests.envs.frames import WANTED, CameraRow, compare, simulate_frame
 
 pytestmark = pytest.mark.xdist_group("camera")  # one worker makes what they share
 
@@ -220,18 +220,18 @@ def test_a_code_shows_its_squares_white_black_or_in_the_item_s_colour() -> None:
 
 
 @pytest.fixture(scope="module")
-def compared(data_dir: Path) -> list[CameraRow]:
+def camera_rows(data_dir: Path) -> list[CameraRow]:
     return compare(data_dir)
 
 
 @pytest.mark.data
-def test_silhouettes_agree_with_the_real_build(compared: list[CameraRow]) -> None:
-    assert {row.name for row in compared if row.iou < WANTED} == set()
+def test_silhouettes_agree_with_the_real_build(camera_rows: list[CameraRow]) -> None:
+    assert {row.name for row in camera_rows if row.iou < WANTED} == set()
 
 
 @pytest.mark.data
-def test_colours_agree_with_the_real_build(compared: list[CameraRow]) -> None:
-    for row in compared:
+def test_colours_agree_with_the_real_build(camera_rows: list[CameraRow]) -> None:
+    for row in camera_rows:
         assert max(row.sky, row.fence, row.floor) < 2, row
         assert row.object is None or row.object < 9, row
 
@@ -241,7 +241,7 @@ def test_colours_agree_with_the_real_build(compared: list[CameraRow]) -> None:
 def test_unlit_colours_are_those_of_the_real_build_to_the_digit(name: str, data_dir: Path) -> None:
     with Image.open(data_dir / "unity-camera" / f"{name}.png") as image:
         real = np.asarray(image.convert("RGB"))
-    for frame in (real, simulated(name)):
+    for frame in (real, simulate_frame(name)):
         assert np.all(frame == UNLIT[name], axis=-1).sum() > 300
 
 
@@ -257,11 +257,11 @@ def test_light_is_encoded_as_by_the_driver_of_the_real_frames() -> None:
 
 
 @pytest.mark.data
-def test_frames_differ_little_from_the_real_ones(compared: list[CameraRow]) -> None:
-    assert np.mean([row.mean for row in compared]) < 1.9
-    assert max(row.mean for row in compared) < 2.3
+def test_frames_differ_little_from_the_real_ones(camera_rows: list[CameraRow]) -> None:
+    assert np.mean([row.mean for row in camera_rows]) < 1.9
+    assert max(row.mean for row in camera_rows) < 2.3
 
 
 @pytest.mark.data
-def test_the_horizon_stands_where_it_does_in_the_real_build(compared: list[CameraRow]) -> None:
-    assert max(row.horizon for row in compared) <= 1
+def test_the_horizon_stands_where_it_does_in_the_real_build(camera_rows: list[CameraRow]) -> None:
+    assert max(row.horizon for row in camera_rows) <= 1

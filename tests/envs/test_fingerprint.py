@@ -13,7 +13,7 @@ from animalcat.envs.agents.fingerprint import (
     AgentFingerprint,
     differences,
     environment_changes,
-    folded,
+    fold_digests,
     in_words,
 )
 from animalcat.envs.agents.limits.reference import read_reference
@@ -151,9 +151,9 @@ def test_variables_that_change_something_are_kept_and_compared() -> None:
 
 def test_very_many_files_are_one_digest_that_still_tells_them_apart() -> None:
     files = {f"data/{k}.png": str(k) for k in range(30)} | {"agent.py": "a"}
-    few = folded(files, 10)
+    few = fold_digests(files, 10)
     assert sorted(few) == ["agent.py", "data/* (30 files)"]
-    assert folded(files | {"data/7.png": "other"}, 10) != few
-    assert folded(files, 100) == files
+    assert fold_digests(files | {"data/7.png": "other"}, 10) != few
+    assert fold_digests(files, 100) == files
     apart = {f"{k}/x": str(k) for k in range(30)}
-    assert list(folded(apart, 10)) == ["* (30 files)"]
+    assert list(fold_digests(apart, 10)) == ["* (30 files)"]

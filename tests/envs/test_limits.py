@@ -17,7 +17,7 @@ from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.limits.acting import FollowsColor, Lapses
 from animalcat.envs.agents.limits.catalogue import LIMITS
 from animalcat.envs.agents.limits.context import TAGS
-from animalcat.envs.agents.limits.limited import limited
+from animalcat.envs.agents.limits.limited import limit_agent
 from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.envs.agents.limits.seeing import Resolution, Sight
 from animalcat.envs.agents.load import AgentLoadError, load_agent
@@ -265,7 +265,7 @@ class Lister:
 
 def test_several_actions_are_used_up_before_the_agent_is_asked_again() -> None:
     agent = Lister()
-    walker = limited(agent, read_reference("builtin:forward+path=5"))
+    walker = limit_agent(agent, read_reference("builtin:forward+path=5"))
     for _ in range(2):
         walker.reset(EpisodeInfo(0, 0, SPEC))
         for number in range(90):

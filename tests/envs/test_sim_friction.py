@@ -46,6 +46,6 @@ def test_a_landing_takes_speed_by_its_impulse_and_more_of_the_way_by_its_depth()
 
 
 def test_an_agent_that_slides_along_a_block_takes_it_along() -> None:
-    light, heavy = motion.dragged("LightBlock"), motion.dragged("HeavyBlock")
+    light, heavy = motion.drag_object("LightBlock"), motion.drag_object("HeavyBlock")
     assert light[0] > 0.2 > heavy[0] > 0.05  # without friction 0.04 and 0.004
-    assert motion.dragged("LightBlock") == light
+    assert motion.drag_object("LightBlock") == light

@@ -74,7 +74,7 @@ def test_off_the_platform_s_face_the_agent_pushed_itself(data_dir: Path) -> None
 
 
 def test_pushed_blocks_and_rolling_goals_move_by_their_masses() -> None:
-    light, heavy = motion.pushed("LightBlock"), motion.pushed("HeavyBlock")
+    light, heavy = motion.push_distance("LightBlock"), motion.push_distance("HeavyBlock")
     assert motion.mass("LightBlock") < motion.mass("HeavyBlock")
     assert light > heavy > 1.0
     early, later = motion.rolling(0.1, 1.0)

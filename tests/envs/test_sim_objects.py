@@ -204,13 +204,13 @@ def test_moving_arenas_replay_bitwise_and_restore() -> None:
 
 
 def test_an_invisible_data_zone_is_not_drawn_but_felt_by_rays() -> None:
-    def seen(zones: tuple[Item, ...]) -> Step:
+    def first_step(zones: tuple[Item, ...]) -> Step:
         spec = ObservationSpec(CameraSpec(32), RaySpec(tags=18))
         return SimEnvironment(spec).load(Arena(items=(start(), *zones)), 0)
 
     zone = thing("DataZone", 20, 0, 14, size=(3, 2, 3))
-    nothing, shown = seen(()).observation, seen((zone,)).observation
-    hidden = seen((zone.model_copy(update={"zone_visibility": False}),)).observation
+    nothing, shown = first_step(()).observation, first_step((zone,)).observation
+    hidden = first_step((zone.model_copy(update={"zone_visibility": False}),)).observation
     assert nothing.camera is not None
     assert hidden.camera is not None
     assert shown.camera is not None

@@ -18,7 +18,7 @@ from animalcat.arena_configs.model import (
     ToggleObject,
     Vector3,
 )
-from animalcat.arena_configs.sequence import ArenaOrder, merged
+from animalcat.arena_configs.sequence import ArenaOrder, merge_arenas
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD, NOOP, play_episode, start, thing
 from animalcat.envs.types import EndedBy, ObservationSpec, Step
@@ -178,7 +178,7 @@ def goal_ahead(name: str = "GoodGoal", **fields: object) -> Arena:
 def test_merged_arenas_play_in_one_episode() -> None:
     second = Arena(time_limit=10, items=(start(10, 10, yaw=90), thing("GoodGoal", 18, 0, 10)))
     config = ArenaConfig(arenas={0: goal_ahead(merge_next_arena=True), 1: second})
-    _, steps = play_out(merged(config), [FORWARD] * 200)
+    _, steps = play_out(merge_arenas(config), [FORWARD] * 200)
     gains = [i for i, step in enumerate(steps) if step.reward > 0.5]
     assert len(gains) == 2
     assert steps[-1].ended_by is EndedBy.GOAL
@@ -195,7 +195,7 @@ def test_a_merge_needs_the_pass_mark_and_carries_pickups_over() -> None:
 
     def run(mark: float) -> list[Step]:
         first = goal_ahead(merge_next_arena=True, pass_mark=mark)
-        return play_out(merged(ArenaConfig(arenas={0: first, 1: second})), [FORWARD] * 300)[1]
+        return play_out(merge_arenas(ArenaConfig(arenas={0: first, 1: second})), [FORWARD] * 300)[1]
 
     assert sum(step.reward > 0.5 for step in run(2.0)) == 1
     # One pickup before, so that the first of the two already makes two.

@@ -22,7 +22,7 @@ def read() -> Any:
     return nbformat.reads(NOTEBOOK.read_text("utf-8"), as_version=4)
 
 
-def shown(cell: Any) -> str:
+def show_cell(cell: Any) -> str:
     """What a cell has shown, as text."""
     return "".join(
         output.get("text") or str(output.get("data", {}).get("text/html", ""))
@@ -52,9 +52,9 @@ def test_a_first_study_runs_from_top_to_bottom(tmp_path: Path) -> None:
     NotebookClient(notebook, timeout=500, resources=where).execute()
     (report,) = (tmp_path / "study").glob("*.html")
     assert report.stat().st_size > 10_000
-    result = shown(cells["result"])
+    result = show_cell(cells["result"])
     assert " of 5 episodes passed" in result
-    assert "<video" in shown(cells["result.episodes[3].video()"])
+    assert "<video" in show_cell(cells["result.episodes[3].video()"])
     assert not [
         output
         for cell in notebook.cells

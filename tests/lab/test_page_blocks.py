@@ -59,7 +59,7 @@ class Page:
     """What a page takes for granted.
 
     Attributes:
-        names: Names of its blocks that stand nowhere on it; those of `granted` are always there.
+        names: Names of its blocks that stand nowhere on it; those of `page_names` are always there.
         quick: What its blocks say, and what takes less time or is an example's stand-in.
     """
 
@@ -172,7 +172,7 @@ def needs_training(code: str) -> bool:
 
 
 @pytest.fixture
-def granted(lab: ac.Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def page_names(lab: ac.Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What pages take for granted: a lab, a battery, two results, folders of arenas."""
     (tmp_path / "docs").symlink_to(DOCS)
     for name in ("my_arenas", "testbed", "mine"):
@@ -201,9 +201,9 @@ def test_every_page_with_python_is_followed() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
-def test_its_blocks_run(page: str, lab: ac.Lab, granted: dict[str, Any]) -> None:
+def test_its_blocks_run(page: str, lab: ac.Lab, page_names: dict[str, Any]) -> None:
     said = PAGES[page]
-    names = {"__name__": "page", **granted, **said.names}
+    names = {"__name__": "page", **page_names, **said.names}
     for code in python_of(page):
         if needs_training(code):
             continue

@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measured(lab: Lab, folder: Path) -> Measured:
+def measurement(lab: Lab, folder: Path) -> Measured:
     served = lab.measure(Wanderer(), ARENAS, **OPTIONS)
     started: list[list[str]] = []
 
@@ -91,8 +91,8 @@ def measured(lab: Lab, folder: Path) -> Measured:
     return Measured(served, here, started)
 
 
-def test_it_is_the_session_of_a_server_to_the_last_bit(measured: Measured) -> None:
-    served, here, _ = measured
+def test_it_is_the_session_of_a_server_to_the_last_bit(measurement: Measured) -> None:
+    served, here, _ = measurement
     assert here.session.state == "finished"
     assert here.id == served.id
     both = zip(here.outcomes.items(), served.outcomes.items(), strict=True)
@@ -104,14 +104,16 @@ def test_it_is_the_session_of_a_server_to_the_last_bit(measured: Measured) -> No
     assert [one.instance for one in here.episodes] == [one.instance for one in served.episodes]
 
 
-def test_the_agent_has_no_process_and_the_profile_says_so(measured: Measured) -> None:
-    assert all("agent" not in command for command in measured.started)
-    assert measured.here.profile["provenance"]["confinement"].startswith("not confined")
-    assert measured.here.session.identity.unconfined
+def test_the_agent_has_no_process_and_the_profile_says_so(measurement: Measured) -> None:
+    assert all("agent" not in command for command in measurement.started)
+    assert measurement.here.profile["provenance"]["confinement"].startswith("not confined")
+    assert measurement.here.session.identity.unconfined
 
 
-def test_its_recordings_are_those_of_the_server(measured: Measured, folder: Path, lab: Lab) -> None:
-    name = f"recordings/{measured.here.id}"
+def test_its_recordings_are_those_of_the_server(
+    measurement: Measured, folder: Path, lab: Lab
+) -> None:
+    name = f"recordings/{measurement.here.id}"
     ours = sorted((folder / name).iterdir())
     assert len(ours) == OPTIONS["max_episodes"]
     theirs = Path(str(lab).removeprefix("<Lab: ").removesuffix(">")) / name
@@ -119,9 +121,9 @@ def test_its_recordings_are_those_of_the_server(measured: Measured, folder: Path
 
 
 def test_the_directory_is_free_again_and_results_are_read_without_a_server(
-    measured: Measured, folder: Path
+    measurement: Measured, folder: Path
 ) -> None:
-    again = Result(measured.here.lab, measured.here.session)
+    again = Result(measurement.here.lab, measurement.here.session)
     assert running_server(folder) is None
     assert again.verdict.text
     assert again.episodes[0].explain()
@@ -130,11 +132,14 @@ def test_the_directory_is_free_again_and_results_are_read_without_a_server(
     assert not (folder / "server.pipe").exists()
 
 
-def test_a_server_opens_what_was_measured_here(measured: Measured, folder: Path) -> None:
+def test_a_server_opens_what_was_measured_here(measurement: Measured, folder: Path) -> None:
     with animalcat.local(folder) as lab:
-        assert lab.results()[0].id == measured.here.id
+        assert lab.results()[0].id == measurement.here.id
         # Of a directory that a server has, results are read by way of that.
-        assert Result(measured.here.lab, measured.here.session).profile == measured.here.profile
+        assert (
+            Result(measurement.here.lab, measurement.here.session).profile
+            == measurement.here.profile
+        )
         with pytest.raises(AnimalcatError, match=r"is in use by .*lab\.close\(\)") as refused:
             animalcat.measure(Wanderer(), ARENAS, folder=folder, **OPTIONS)
     assert refused.value.code == "IN_USE"

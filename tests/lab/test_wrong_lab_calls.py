@@ -248,7 +248,7 @@ def any_of(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def made(lab: ac.Lab, tmp_path_factory: pytest.TempPathFactory) -> Made:
+def lab_things(lab: ac.Lab, tmp_path_factory: pytest.TempPathFactory) -> Made:
     several = tmp_path_factory.mktemp("agents") / "several.py"
     body = "  def reset(self, info): ...\n  def act(self, observation): return 3\n"
     several.write_text(f"class Left:\n{body}class Right:\n{body}")
@@ -258,26 +258,26 @@ def made(lab: ac.Lab, tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_wrong_call_is_told_what_to_do(case: str, made: Made) -> None:
+def test_a_wrong_call_is_told_what_to_do(case: str, lab_things: Made) -> None:
     call, told = BAD[case]
-    before = len(made.lab.list_sessions())
+    before = len(lab_things.lab.list_sessions())
     with pytest.raises((ac.AnimalcatError, TypeError, ValueError, IndexError)) as error:
-        call(made)
+        call(lab_things)
     said = str(error.value)
     assert all(words in said for words in told), said
     frames = traceback.extract_tb(error.value.__traceback__)
     assert not any("asyncio" in frame.filename for frame in frames)
     assert len(frames) < 10
-    assert len(made.lab.list_sessions()) == before  # nothing is left of it
+    assert len(lab_things.lab.list_sessions()) == before  # nothing is left of it
 
 
-def test_the_trace_of_an_agents_error_shows_its_own_line(made: Made) -> None:
+def test_the_trace_of_an_agents_error_shows_its_own_line(lab_things: Made) -> None:
     class Fails(Forward):
         def act(self, observation: ac.Observation) -> int:
             return int(np.float64(1.0) / self.missing)  # type: ignore[attr-defined]
 
     with pytest.raises(AttributeError) as error:
-        made.lab.measure(Fails(), made.battery, layout="aaio", **OPTIONS)
+        lab_things.lab.measure(Fails(), lab_things.battery, layout="aaio", **OPTIONS)
     frames = traceback.extract_tb(error.value.__traceback__)
     assert "self.missing" in str(frames[-1].line)
     assert not any("asyncio" in frame.filename for frame in frames)

@@ -35,7 +35,7 @@ GROUPS = {
 
 
 @pytest.fixture(scope="module")
-def fitted(aaio: Layout, draw_instances: Callable[..., Floats], play: Any) -> FitResult:
+def fit_result(aaio: Layout, draw_instances: Callable[..., Floats], play: Any) -> FitResult:
     """A live posterior's draws in four chains, with a sampler's statistics."""
     posterior = LivePosterior(aaio, seed=3)
     features = draw_instances(30, 1)
@@ -47,13 +47,13 @@ def fitted(aaio: Layout, draw_instances: Callable[..., Floats], play: Any) -> Fi
     return replace(made, draws=draws, statistics=statistics, diagnostics=diagnostics)
 
 
-def test_the_object_in_memory_is_the_file(fitted: FitResult, tmp_path: Path) -> None:
+def test_the_object_in_memory_is_the_file(fit_result: FitResult, tmp_path: Path) -> None:
     constants = {"instance": [f"i/{k} \u00fc" for k in range(30)]}
-    sampled = fitted.sampled(constants, {"labels": "unfinished"})
+    sampled = fit_result.sampled(constants, {"labels": "unfinished"})
     path = tmp_path / "posterior.nc"
     write_netcdf(path, sampled.summaries(), {"labels": "unfinished"}, sampled)
     read: Any = arviz.from_netcdf(path)
-    made: Any = fitted.to_arviz()
+    made: Any = fit_result.to_arviz()
     for name in GROUPS:
         for variable in made[name].data_vars:
             close = 1e-6 if name == "log_likelihood" else 0.0
@@ -66,12 +66,12 @@ def test_the_object_in_memory_is_the_file(fitted: FitResult, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("rows", [2, 64])
 def test_of_many_episodes_draws_at_even_distances_are_kept(
-    fitted: FitResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+    fit_result: FitResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    whole: Any = fitted.to_arviz()
+    whole: Any = fit_result.to_arviz()
     monkeypatch.setattr(arviz_data, "MOST_VALUES", 4 * 100 * 30)
     monkeypatch.setattr(arviz_data, "rows_of_block", lambda draws: rows)
-    sampled = fitted.sampled()
+    sampled = fit_result.sampled()
     path = tmp_path / "posterior.nc"
     write_netcdf(path, sampled.summaries(), {"left_out": sampled.left_out}, sampled)
     read: Any = arviz.from_netcdf(path)
@@ -90,14 +90,14 @@ def test_of_many_episodes_draws_at_even_distances_are_kept(
     assert float(arviz.loo(read).elpd_loo) == pytest.approx(
         float(arviz.loo(whole).elpd_loo), abs=0.3
     )
-    mean = read["posterior_predictive"].mean()[layout_outcome(fitted)]
+    mean = read["posterior_predictive"].mean()[layout_outcome(fit_result)]
     assert float(mean) == pytest.approx(
-        float(whole["posterior_predictive"].mean()[layout_outcome(fitted)]), abs=0.03
+        float(whole["posterior_predictive"].mean()[layout_outcome(fit_result)]), abs=0.03
     )
 
 
-def layout_outcome(fitted: FitResult) -> str:
-    (name,) = fitted.layout.outcome_names
+def layout_outcome(fit_result: FitResult) -> str:
+    (name,) = fit_result.layout.outcome_names
     return name
 
 
@@ -116,25 +116,27 @@ def test_several_outcomes_are_left_out_together() -> None:
     assert np.isfinite(data["log_likelihood"][ALL_OUTCOMES].values).all()
 
 
-def test_resampled_draws_have_the_mean_of_the_particles(fitted: FitResult) -> None:
-    means = fitted.flat_draws.mean(axis=0)
-    for mean, node in zip(means, fitted.nodes, strict=True):
+def test_resampled_draws_have_the_mean_of_the_particles(fit_result: FitResult) -> None:
+    means = fit_result.flat_draws.mean(axis=0)
+    for mean, node in zip(means, fit_result.nodes, strict=True):
         assert mean == pytest.approx(node.mean, abs=0.05 * node.sd)
 
 
-def test_a_fit_is_kept_and_what_is_damaged_is_not_read(fitted: FitResult, tmp_path: Path) -> None:
+def test_a_fit_is_kept_and_what_is_damaged_is_not_read(
+    fit_result: FitResult, tmp_path: Path
+) -> None:
     files = Artefacts(tmp_path)
     path = tmp_path / kept_fit_key("s")
-    assert load_fit(files, "s", fitted.layout) is None
-    keep_fit(files, "s", fitted)
-    again = load_fit(files, "s", fitted.layout)
+    assert load_fit(files, "s", fit_result.layout) is None
+    keep_fit(files, "s", fit_result)
+    again = load_fit(files, "s", fit_result.layout)
     assert again is not None
     assert again.data is not None
-    assert fitted.data is not None
-    np.testing.assert_array_equal(again.draws, fitted.draws)
-    np.testing.assert_array_equal(again.data.features, fitted.data.features)
-    assert (again.data.episodes, again.nodes) == (fitted.data.episodes, fitted.nodes)
+    assert fit_result.data is not None
+    np.testing.assert_array_equal(again.draws, fit_result.draws)
+    np.testing.assert_array_equal(again.data.features, fit_result.data.features)
+    assert (again.data.episodes, again.nodes) == (fit_result.data.episodes, fit_result.nodes)
     assert set(again.statistics) == {"energy", "diverging"}
     assert load_fit(files, "s", load_layout("object-permanence")) is None
     path.write_bytes(path.read_bytes()[:-9])
-    assert load_fit(files, "s", fitted.layout) is None
+    assert load_fit(files, "s", fit_result.layout) is None

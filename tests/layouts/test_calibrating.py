@@ -17,7 +17,7 @@ from animalcat.layouts.calibrating.assessment import (
     CALIBRATED,
     WRITTEN,
     AgentScores,
-    compared,
+    compare_scores,
     judge,
     parts,
 )
@@ -25,7 +25,7 @@ from animalcat.layouts.calibrating.calibrate import (
     calibrate,
     calibrated_layout,
     population_model,
-    regressed,
+    regress_logits,
 )
 from animalcat.layouts.calibrating.population import (
     CalibrationError,
@@ -153,7 +153,7 @@ def test_what_is_certain_is_taken_as_it_is_and_what_is_not_predicts_less_boldly(
 
 def regress_one(logits: np.ndarray, passed: np.ndarray) -> tuple[float, float]:
     """Easiness and sharpness of one instance, of which nothing is known before."""
-    e, a = regressed(logits[:, np.newaxis], passed[:, np.newaxis], np.zeros(1), np.ones(1))
+    e, a = regress_logits(logits[:, np.newaxis], passed[:, np.newaxis], np.zeros(1), np.ones(1))
     return float(e[0]), float(a[0])
 
 
@@ -169,7 +169,7 @@ def test_where_all_agents_are_alike_their_share_is_predicted(odds: float, passed
 def test_what_is_no_number_is_not_kept() -> None:
     logits, known = np.zeros((5, 2)), np.array([0.0, np.nan])
     with pytest.raises(CalibrationError, match="1 of 2 instances are no finite numbers"):
-        regressed(logits, logits, known, np.ones(2))
+        regress_logits(logits, logits, known, np.ones(2))
 
 
 def test_identity_spans_what_was_taught_and_digest_the_model() -> None:
@@ -269,7 +269,7 @@ def test_agents_with_few_episodes_are_left_out_of_what_needs_more() -> None:
         AgentScores("b", {**brier, (CALIBRATED, 15): 0.15}),
         AgentScores("c", {}),
     ]
-    assert compared(scored, WRITTEN, 15).difference == pytest.approx(-0.075)
+    assert compare_scores(scored, WRITTEN, 15).difference == pytest.approx(-0.075)
 
 
 def test_a_calibration_is_found_by_name_or_says_which_there_are(

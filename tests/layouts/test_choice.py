@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.explaining.asking import asked_of, hardly_asked
+from animalcat.layouts.explaining.asking import asking_instances, hardly_asked
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout
-from animalcat.layouts.library.choice import choose, hint, look_at, said
+from animalcat.layouts.library.choice import choose, hint, look_at, words_of_choice
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
@@ -66,19 +66,25 @@ def test_the_variant_that_covers_most_is_taken(
 def test_it_is_said_which_one_is_taken_and_that_another_covers_more() -> None:
     look = look_at(texts([10, 110]))
     choice = choose(SHORT, look)
-    assert said(choice.layout, choice) == (
+    assert words_of_choice(choice.layout, choice) == (
         "The layout reading is taken by its variant long, which covers most of 2 arenas "
         "(long 2, short 1)."
     )
     assert hint(choice.layout, choice, look) == ""
-    assert said(SHORT, choice).endswith("variant short, chosen by name.")
-    assert said(SHORT, choice, "long").endswith("chosen by name; the battery names long.")
-    assert said(choice.layout, choice, "long").endswith("variant long, which the battery names.")
+    assert words_of_choice(SHORT, choice).endswith("variant short, chosen by name.")
+    assert words_of_choice(SHORT, choice, "long").endswith(
+        "chosen by name; the battery names long."
+    )
+    assert words_of_choice(choice.layout, choice, "long").endswith(
+        "variant long, which the battery names."
+    )
     assert hint(SHORT, choice, look).startswith(
         "The variant long of reading covers 2 of 2 arenas, and short 1: take it with --variant long"
     )
     alike = choose(SHORT, look_at(texts([10, 20])))
-    assert "the first of those that cover as much as any of 2 arenas" in said(alike.layout, alike)
+    assert "the first of those that cover as much as any of 2 arenas" in words_of_choice(
+        alike.layout, alike
+    )
 
 
 def test_only_declared_variants_are_chosen_from() -> None:
@@ -90,9 +96,11 @@ def test_only_declared_variants_are_chosen_from() -> None:
     plain = parse_layout(READING.replace("choose_from: [long, short]\n", ""))
     choice = choose(plain, look_at(texts([110])))
     assert choice.layout is plain
-    assert said(plain, choice) == ""  # there was nothing to choose
+    assert words_of_choice(plain, choice) == ""  # there was nothing to choose
     other = parse_layout(READING.replace("choose_from: [long, short]\n", ""), "printed")
-    assert said(other, choose(other, look_at(texts([110])))).endswith("printed, chosen by name.")
+    assert words_of_choice(other, choose(other, look_at(texts([110])))).endswith(
+        "printed, chosen by name."
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +126,9 @@ def test_what_cannot_be_chosen_from_is_refused(text: str, words: str) -> None:
 def test_what_asks_for_a_capability(layout: Layout, counts: dict[str, int]) -> None:
     # Nobody needs skill for a text that has next to no words and is to be passed half the time.
     rows = np.column_stack([np.linspace(20, 100, 9), np.eye(9)[0]])
-    assert {name: int(asks.sum()) for name, asks in asked_of(layout, rows).items()} == counts
+    assert {
+        name: int(asks.sum()) for name, asks in asking_instances(layout, rows).items()
+    } == counts
 
 
 def test_what_is_hardly_asked_for_is_said() -> None:

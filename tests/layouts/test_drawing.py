@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
-from animalcat.plots.graph import arranged, parents_of
+from animalcat.plots.graph import arrange_nodes, parents_of
 
 ALL = [(name, variant) for name in LAYOUTS for variant in variants(name)]
 
@@ -15,7 +15,7 @@ ALL = [(name, variant) for name in LAYOUTS for variant in variants(name)]
 @pytest.mark.parametrize(("name", "variant"), ALL)
 def test_nodes_stand_apart_and_edges_lead_to_the_right(name: str, variant: str) -> None:
     parents = parents_of(load_layout(name, variant))
-    spots, routes = arranged(parents)
+    spots, routes = arrange_nodes(parents)
     assert spots.keys() == parents.keys()
     for a, b in combinations(spots.values(), 2):
         assert a[0] != b[0] or abs(a[1] - b[1]) >= 1.0
@@ -31,6 +31,6 @@ def test_a_graph_that_needs_no_crossings_has_none() -> None:
     parents: dict[str, tuple[str, ...]] = dict.fromkeys((f"a{i}" for i in range(6)), ())
     parents |= {f"b{i}": (f"a{5 - i}",) for i in range(6)}
     parents["end"] = tuple(f"b{i}" for i in range(6))
-    steps = [step for route in arranged(parents).routes.values() for step in pairwise(route)]
+    steps = [step for route in arrange_nodes(parents).routes.values() for step in pairwise(route)]
     for (a, b), (c, d) in combinations(steps, 2):
         assert a[0] != c[0] or (a[1] - c[1]) * (b[1] - d[1]) >= 0.0

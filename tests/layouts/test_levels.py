@@ -48,7 +48,7 @@ def _cell(value: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def written() -> DemandLayout:
+def written_layout() -> DemandLayout:
     table: dict[str, list[Any]] = {**adele()}
     count = len(table["AS"])
     for row in (50, 117, 140):
@@ -62,29 +62,37 @@ def written() -> DemandLayout:
     return demand_layout(as_csv(table, **more), "adele", slope={"AS": 1.5})
 
 
-def test_scales_that_items_do_not_tell_apart_are_named_or_merged(written: DemandLayout) -> None:
-    assert (written.items, written.left_out, written.incomplete) == (240, 3, {"CL": 3})
-    assert written.dropped == {
+def test_scales_that_items_do_not_tell_apart_are_named_or_merged(
+    written_layout: DemandLayout,
+) -> None:
+    assert (written_layout.items, written_layout.left_out, written_layout.incomplete) == (
+        240,
+        3,
+        {"CL": 3},
+    )
+    assert written_layout.dropped == {
         "KNa": "no item asks for it",
         "SNs": f"{FEW - 1} items ask for it, which are too few",
         "VO": "all items ask for the same level, 2",
     }
-    assert written.ignored == ("prompt",)
-    merged = [one for one in written.scales if len(one.columns) > 1]
+    assert written_layout.ignored == ("prompt",)
+    merged = [one for one in written_layout.scales if len(one.columns) > 1]
     assert [one.columns for one in merged] == [("MCr", "MCt")]
-    assert len(written.scales) == 18 - 3 - 1
-    told = " ".join(written.notes)
+    assert len(written_layout.scales) == 18 - 3 - 1
+    told = " ".join(written_layout.notes)
     assert "MCr and MCt are measured as one: their levels correlate by 1.00" in told
     assert "QLl and QLq are much alike" in told
     assert "MS: 3 items ask for more than 3" in told
-    comments = " ".join(line.lstrip("# ") for line in written.text.split("\n") if line[:1] == "#")
-    for note in written.told:
+    comments = " ".join(
+        line.lstrip("# ") for line in written_layout.text.split("\n") if line[:1] == "#"
+    )
+    for note in written_layout.told:
         assert note in " ".join(comments.split())
 
 
-def test_the_text_is_a_layout_of_these_columns(written: DemandLayout) -> None:
-    layout = written.layout
-    assert load_layout(written.text).digest == layout.digest
+def test_the_text_is_a_layout_of_these_columns(written_layout: DemandLayout) -> None:
+    layout = written_layout.layout
+    assert load_layout(written_layout.text).digest == layout.digest
     assert set(layout.feature_names) == {*ADELE, "chance"} - {"KNa", "SNs", "VO"}
     tops = {node.name: node.prior.high for node in layout.latents}
     assert (tops["MSAbility"], tops["QLlAbility"], tops["lapseRate"]) == (4.0, 5.0, 0.5)
@@ -93,8 +101,8 @@ def test_the_text_is_a_layout_of_these_columns(written: DemandLayout) -> None:
     assert sum(text.startswith(f"logistic({SLOPE:.4g} x") for text in slopes) == 13
 
 
-def test_what_is_absent_costs_nothing(written: DemandLayout) -> None:
-    layout = written.layout
+def test_what_is_absent_costs_nothing(written_layout: DemandLayout) -> None:
+    layout = written_layout.layout
     evaluator = Evaluator(layout)
     names = [*layout.feature_names]
     nothing = np.zeros((1, len(names)))

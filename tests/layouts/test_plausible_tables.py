@@ -15,7 +15,12 @@ from typer.testing import CliRunner
 from animalcat.arena_configs.instance import Instance
 from animalcat.cli.layout.commands import app_for
 from animalcat.cli.layout.outcomes import covered_outcomes
-from animalcat.cli.shared.arena_outcomes import check_demands, marked_by, on_battery, passed_on
+from animalcat.cli.shared.arena_outcomes import (
+    check_demands,
+    mark_battery,
+    on_battery,
+    outcomes_of_rewards,
+)
 from animalcat.cli.shared.outcome_options import As
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import CoveredOutcomes, TableError, read_csv
@@ -448,8 +453,8 @@ RETURNS = "instance,a,b\ng1,1.9,0.2\ng2,0.4,\nfar/g3.yaml,-0.5,1.5\nfar/g4.yml,1
 
 
 def play_out(text: str, *agents: str, told: As | None = None, marks: str | None = None) -> Any:
-    known = marked_by(battery(*NAMES), marks, text, told)
-    return passed_on(known, text, agents, told)
+    known = mark_battery(battery(*NAMES), marks, text, told)
+    return outcomes_of_rewards(known, text, agents, told)
 
 
 def test_arenas_are_found_by_name_by_file_and_without_folders() -> None:
@@ -510,7 +515,7 @@ def test_rewards_that_are_refused(text: str, words: str) -> None:
 
 def test_a_battery_with_two_arenas_of_a_name_wants_the_folder() -> None:
     with pytest.raises(TableError, match="'g1' is 'far/g1', 'near/g1'; give the folder too"):
-        passed_on(battery("near/g1", "far/g1"), "instance,a\ng1,.5\n")
+        outcomes_of_rewards(battery("near/g1", "far/g1"), "instance,a\ng1,.5\n")
     with pytest.raises(TableError, match="no agent 'aa'; agents: a, b"):  # T48
         play_out(RETURNS, "aa")
     with pytest.raises(TableError, match="g2 has no pass mark"):

@@ -13,8 +13,8 @@ from animalcat.layouts.checking.checks import posterior_predictive
 from animalcat.layouts.checking.predict import (
     LayoutAssessor,
     as_shares,
-    held_out,
     predict,
+    predict_held_out,
     split,
     splits,
 )
@@ -55,7 +55,7 @@ def test_a_layout_predicts_its_own_agents_nearly_as_well_as_can_be(
     agent = LayoutAgent(aaio, np.array([2.5, 1.7, 0.0, 0.05]))
     y = simulate_outcomes(agent, instances, np.random.default_rng(2))
     p = agent.probability(instances)
-    ours = held_out(LayoutAssessor(aaio, 1, by="live"), instances, y, splits(300, 3, 3))
+    ours = predict_held_out(LayoutAssessor(aaio, 1, by="live"), instances, y, splits(300, 3, 3))
     means = [np.full(len(one.test), y[one.train].mean()) for one in splits(300, 3, 3)]
     # Compared with the probabilities, so that luck with the outcomes plays no part. As good as
     # knowing every probability would be 0.

@@ -15,12 +15,12 @@ from benchmarks.papers.olympics import (
     with_chance,
 )
 from benchmarks.papers.permanence import score, table_1, table_8
-from benchmarks.papers.printed import printed
+from benchmarks.papers.printed import printed_figures
 from benchmarks.synthetic import CAPABILITIES
 
 
 def test_what_the_paper_prints() -> None:
-    paper = printed("burden2023")
+    paper = printed_figures("burden2023")
     assert len(paper["figure_9"]["entrants"]) == 30
     assert sorted(paper["table_8"]["agents"]) == list(range(1, 31))
     rows = np.array([*paper["table_8"]["agents"].values()], np.float64)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.checking.predict import FittedLayout, HeldOutPredictions
-from animalcat.layouts.checking.screening import Power, gated, predictive_power
+from animalcat.layouts.checking.screening import Power, gate_profile, predictive_power
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitRequest, fit
 from animalcat.layouts.inference.live import LivePosterior
@@ -47,7 +47,7 @@ def test_a_profile_that_predicts_nothing_is_not_read(aaio: Layout) -> None:
     assert "is below 0.25" in dull.reason
 
     profile = Profile.of_fit(fit(FitRequest(aaio, np.empty((0, 4)), [], seed=1)))
-    read, unread, silent = (gated(profile, power) for power in (known, blind, same))
+    read, unread, silent = (gate_profile(profile, power) for power in (known, blind, same))
     assert read.status == {}
     assert dict(unread.status) == dict.fromkeys(["navigationAbility", "visualAbility"], NOT_READ)
     assert unread.diagnostics["predictive_power"]["readable"] is False

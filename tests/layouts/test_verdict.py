@@ -25,7 +25,7 @@ from animalcat.layouts.explaining.kinds import (
     RivalExplanation,
     find_kind,
 )
-from animalcat.layouts.explaining.limits import costs, thinned
+from animalcat.layouts.explaining.limits import costs, thin_draws
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import (
     Verdict,  # pyright: ignore[reportPrivateUsage]
@@ -315,7 +315,7 @@ def test_kinds_of_known_agents_are_found(number: int, kind: AgentKind) -> None:
     outcomes = (generator.random(200) < agent.probability(battery)[rows]).astype(np.float64)
     posterior = LivePosterior(layout, 3)
     posterior.update_all(features[rows], outcomes)
-    draws = thinned(posterior.particles, posterior.weights, 500)
+    draws = thin_draws(posterior.particles, posterior.weights, 500)
     played = PlayedEpisodes(
         features[rows],
         outcomes,

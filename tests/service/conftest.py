@@ -320,13 +320,13 @@ def guarded(fitter: Helpers) -> Guarded:
         async with create_server(wanted, clock, fitter, fitter.simulators) as running:
             channels: list[grpc.aio.Channel] = []
 
-            def connected(token: str) -> Service:
+            def connect_with(token: str) -> Service:
                 bare = grpc.aio.insecure_channel(running.address)
                 shown = (("authorization", f"Bearer {token}"),) if token else ()
                 channels.append(AuthorisedChannel(bare, shown))
                 return Service(running, data, channels[-1])
 
-            yield connected
+            yield connect_with
             for channel in channels:
                 await channel.close()
 

@@ -37,7 +37,7 @@ from animalcat.service.access.tickets import Tickets
 from animalcat.service.access.tokens import Quota, TokenError, Tokens
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.lock import local_address
-from animalcat.service.host.private import shown_to_own
+from animalcat.service.host.private import proof_for_own
 from animalcat.service.host.settings import ExposureError, Settings, check_tls
 from animalcat.service.rpc.access import is_this_machine
 from animalcat.service.rpc.server import SERVICES
@@ -128,7 +128,7 @@ def test_the_table_has_every_call_and_no_other() -> None:
     assert {rule.own for rule in RULES.values()} == {None, *Own}
 
 
-async def told(service: Service, method: str, request: bytes = b"") -> tuple[str, str]:
+async def outcome_of_call(service: Service, method: str, request: bytes = b"") -> tuple[str, str]:
     """The code and the words of what comes of a call; both empty if it is answered."""
     kind = METHODS[method]
     name = ("stream" if kind.client_streaming else "unary") + (
@@ -152,7 +152,7 @@ async def told(service: Service, method: str, request: bytes = b"") -> tuple[str
     except grpc.aio.AioRpcError as error:
         if "execute_batch" in (error.debug_error_string() or ""):
             # It was refused while the client still wrote, and gRPC then forgets the refusal.
-            return await told(service, method, request)
+            return await outcome_of_call(service, method, request)
         code = dict(error.trailing_metadata() or ())["animalcat-code"]
         return str(code), error.details() or ""
     finally:
@@ -162,7 +162,7 @@ async def told(service: Service, method: str, request: bytes = b"") -> tuple[str
 
 async def attempt(service: Service, method: str, request: bytes = b"") -> str:
     """The code of what comes of a call; empty if it is answered."""
-    return (await told(service, method, request))[0]
+    return (await outcome_of_call(service, method, request))[0]
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
@@ -265,7 +265,7 @@ def request_about(method: str, name: str) -> bytes:
 
 async def let_in(service: Service, method: str, name: str) -> bool:
     """Whether a call about something by its name is let in, whatever becomes of it."""
-    code, words = await told(service, method, request_about(method, name))
+    code, words = await outcome_of_call(service, method, request_about(method, name))
     if code in ("NO_TOKEN", "BAD_TOKEN", "FORBIDDEN"):
         return False
     return not words.startswith(("nothing named", "no session named"))
@@ -382,15 +382,15 @@ async def test_what_an_agent_is_not_told_is_no_number(
     monkeypatch.setenv("ANIMALCAT_TOKEN", callers.tokens.create(Role.AGENT, agent=AGENT)[1])
     words = ["session", "list", "--server", callers.operator.running.address]
 
-    def listed(*more: str) -> Any:
+    def run_list(*more: str) -> Any:
         return CliRunner().invoke(build(words), [*words, *more], catch_exceptions=False)
 
-    done = await asyncio.to_thread(listed, "--json")
+    done = await asyncio.to_thread(run_list, "--json")
     (row,) = [row for row in json.loads(done.stdout) if f"sessions/{row['session']}" == mine]
     assert (row["agent"], row["state"], row["episodes"]) == (AGENT, "finished", 2)
     hidden = {"successes", "battery", "layout", "reason", "seed", "capabilities", "misfit"}
     assert {row[name] for name in hidden} == {None}
-    done = await asyncio.to_thread(listed)
+    done = await asyncio.to_thread(run_list)
     head, *rows = done.stdout.splitlines()
     successes = head.split().index("successes")
     assert {line.split()[successes] for line in rows} == {"-"}
@@ -444,7 +444,7 @@ async def drain_call(call: Any) -> None:
         pass
 
 
-async def begun(stream: Stream) -> None:
+async def begin_episode(stream: Stream) -> None:
     """Play two decisions of an episode."""
     await stream.receive("welcome")
     await stream.receive("episode_start")
@@ -464,7 +464,7 @@ async def test_a_revoked_token_ends_its_open_stream_and_blames_nobody(
     for _ in range(3):
         token, text = callers.tokens.create(Role.AGENT, agent=agent)
         async with callers.connected(text).agent(session, agent=agent, returns=returns) as stream:
-            await begun(stream)
+            await begin_episode(stream)
             callers.tokens.revoke(token.id)
             with pytest.raises(grpc.aio.AioRpcError) as ended:
                 await drain_call(stream.call)
@@ -489,7 +489,7 @@ async def test_a_token_that_expires_while_its_agent_plays_blames_nobody(
         for breaks in (False, False, True, True):
             text = tokens.create(Role.AGENT, agent=AGENT, days=1)[1]
             async with connected(text).agent(session, returns=True) as stream:
-                await begun(stream)
+                await begin_episode(stream)
                 if not breaks:
                     now[0] += timedelta(days=2)
                     with pytest.raises(grpc.aio.AioRpcError):
@@ -510,7 +510,7 @@ async def test_whose_word_on_failures_is_believed(callers: Callers) -> None:
 
     async def leaves(service: Service, frame: gateway_pb2.EvaluateRequest) -> Any:
         async with service.agent(session, agent=agent) as stream:
-            await begun(stream)
+            await begin_episode(stream)
             await stream.send(frame)
             await stream.call.read()
         await callers.operator.settled(session, "WAITING", asyncio.sleep)
@@ -725,26 +725,26 @@ async def test_over_tls_the_client_knows_the_server(
         made = self_signed(data)
         address = f"localhost:{connected('').running.address.rpartition(':')[2]}"
 
-        async def listed(ca: str | Path | None, token: str | None = token) -> int:
+        async def run_list(ca: str | Path | None, token: str | None = token) -> int:
             async with animalcat.aconnect(address, token=token, ca=ca) as client:
                 return len([one async for one in client.sessions()])
 
-        assert await listed(ca=made.fingerprint) == 0
-        assert await listed(ca=made.certificate) == 0
+        assert await run_list(ca=made.fingerprint) == 0
+        assert await run_list(ca=made.certificate) == 0
         with pytest.raises(AnimalcatError, match="another certificate"):
-            await listed(ca="sha256:" + "0" * 64)
+            await run_list(ca="sha256:" + "0" * 64)
         with pytest.raises(AnimalcatError, match="not one that you trust"):
-            await listed(ca=other)
+            await run_list(ca=other)
         with pytest.raises(AnimalcatError, match="asks for a token"):
-            await listed(ca=made.certificate, token="")
+            await run_list(ca=made.certificate, token="")
         with pytest.raises(AnimalcatError, match="One that speaks TLS"):
-            await listed(ca="")
+            await run_list(ca="")
         monkeypatch.setenv("ANIMALCAT_TOKEN", token)
         monkeypatch.setenv("ANIMALCAT_CA", str(made.certificate))
-        assert await listed(None, None) == 0
+        assert await run_list(None, None) == 0
         # Commands that can read the directory have a socket of their own, without TLS.
         own = local_address(data)
-        async with animalcat.aconnect(own, **shown_to_own(data)) as client:
+        async with animalcat.aconnect(own, **proof_for_own(data)) as client:
             assert [one async for one in client.sessions()] == []
         with pytest.raises(AnimalcatError, match="asks for a token"):
             async with animalcat.aconnect(own, token="", ca="") as client:

@@ -13,7 +13,7 @@ import grpc
 import numpy as np
 import pytest
 
-from animalcat.layouts.adaptive.paired import shared
+from animalcat.layouts.adaptive.paired import common_instances
 from animalcat.layouts.adaptive.statuses import BOUNDED
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring import against
@@ -68,13 +68,13 @@ def test_arenas_come_in_the_order_in_which_the_opponent_played_them() -> None:
     ]
     opponent = opponent_of(SPEC, attempts)
     assert opponent.outcomes == {"c": 0.0, "b": 1.0, "a": 1.0}
-    spec = against.compared(SPEC, opponent, ["a", "c", "e"])
+    spec = against.specify_comparison(SPEC, opponent, ["a", "c", "e"])
     assert spec.policy.order == ("c", "a")
     assert spec.stop.max_episodes == 2
     assert spec.against is not None
     assert spec.against.outcomes == {"c": 0.0, "a": 1.0}
     with pytest.raises(ServiceError, match="let it play first"):
-        against.compared(SPEC, opponent, ["e"])
+        against.specify_comparison(SPEC, opponent, ["e"])
 
 
 def test_pairs_are_counted_once_and_by_arena() -> None:
@@ -121,7 +121,7 @@ def test_what_is_the_same_is_said_as_well_as_what_differs(
     first, second = (
         {str(k): sign == "+" for k, sign in enumerate(signs)} for signs in (mine, theirs)
     )
-    assert shared(first, second).words("one", "two") == words
+    assert common_instances(first, second).words("one", "two") == words
 
 
 def forward(rng: np.random.Generator) -> int:

@@ -61,22 +61,22 @@ def test_lines_are_told_by_what_they_are_about(tmp_path: Path) -> None:
     both = line(9, object="sessions/s1 campaigns/c_1", result="begun")
     assert log.write([both]) == [7]
 
-    def told(page: Page = Page(), **wanted: Any) -> list[int]:
+    def numbers_told(page: Page = Page(), **wanted: Any) -> list[int]:
         return [one.seq for one in log.lines(AuditFilter(**wanted), page)]
 
-    assert told() == [7, 6, 5, 4, 3, 2, 1]
-    assert told(subject="person 1") == [7, 6, 4, 2]
-    assert told(action="DeleteSession") == []
-    assert told(object="sessions/s1") == [7, 2]
-    assert told(object="campaigns/c_1") == [7]
-    assert told(object="campaigns/cx1") == told(object="sessions/s") == []
-    assert told(since=NOW + timedelta(minutes=5)) == [7, 6]
+    assert numbers_told() == [7, 6, 5, 4, 3, 2, 1]
+    assert numbers_told(subject="person 1") == [7, 6, 4, 2]
+    assert numbers_told(action="DeleteSession") == []
+    assert numbers_told(object="sessions/s1") == [7, 2]
+    assert numbers_told(object="campaigns/c_1") == [7]
+    assert numbers_told(object="campaigns/cx1") == numbers_told(object="sessions/s") == []
+    assert numbers_told(since=NOW + timedelta(minutes=5)) == [7, 6]
     first = log.lines(page=Page(3))
     assert [one.seq for one in first] == [7, 6, 5]
-    assert told(Page(9, first.next)) == [4, 3, 2, 1]
+    assert numbers_told(Page(9, first.next)) == [4, 3, 2, 1]
     # What was begun is told by what came of it, once that is known.
     log.write([replace(both, seq=7, result="done", words="quickly")])
-    assert told() == [7, 6, 5, 4, 3, 2, 1]
+    assert numbers_told() == [7, 6, 5, 4, 3, 2, 1]
     assert (log.lines()[0].result, log.lines()[0].words) == ("done", "quickly")
 
 
@@ -236,7 +236,7 @@ async def test_what_cannot_be_written_waits_in_order(
     store = SqlStore.in_directory(tmp_path)
     broken, clock = Broken(store.audit), Clock()
     audit = Audit(broken, "here", lambda: NOW, host_of, lambda: clock.seconds)  # pyright: ignore[reportArgumentType]
-    calls.begun("/animalcat.v1.Sessions/CancelSession", None, "ipv4:192.0.2.7:50000")
+    calls.begin_call("/animalcat.v1.Sessions/CancelSession", None, "ipv4:192.0.2.7:50000")
     ann = Caller("1", Role.RESEARCHER, subject="ann")
     broken.fails = True
     with pytest.raises(ServiceError, match="The server's disk is full") as refused:
@@ -261,7 +261,7 @@ async def test_who_is_refused_often_fills_no_log(tmp_path: Path) -> None:
     error = ServiceError(Code.FORBIDDEN, "no")
 
     def refuse(caller: Caller | None, k: int, peer: str = "ipv4:192.0.2.7:1") -> None:
-        call = calls.begun("/animalcat.v1.Sessions/CancelSession", None, peer)
+        call = calls.begin_call("/animalcat.v1.Sessions/CancelSession", None, peer)
         call.about = (f"sessions/s{k}",)
         audit.refused(caller, error)
 

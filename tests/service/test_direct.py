@@ -36,7 +36,7 @@ from animalcat.service.session.direct import (
     Connection,
     PlayStoppedError,
     RecalledError,
-    framed,
+    frame_bytes,
 )
 from animalcat.service.session.player import Player, PlayReport, Question, Terms
 from animalcat.text import names
@@ -390,7 +390,7 @@ def flooding(offer: gateway_pb2.Direct, steps: int) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(offer.address.removeprefix("unix:"))
     ticket = gateway_pb2.EvaluateRequest(ticket=gateway_pb2.Ticket(ticket=offer.ticket))
-    connection.sendall(b"".join(map(framed, [ticket, *(action(k, 0) for k in range(steps))])))
+    connection.sendall(b"".join(map(frame_bytes, [ticket, *(action(k, 0) for k in range(steps))])))
     return connection
 
 
@@ -412,7 +412,7 @@ def test_an_agent_that_never_lets_the_worker_wait_is_taken_off() -> None:
     server, worker = socket.socketpair()
     agent, theirs = socket.socketpair()
     with server, worker, agent, theirs:
-        sent = b"".join(framed(action(k, 0)) for k in range(2))
+        sent = b"".join(frame_bytes(action(k, 0)) for k in range(2))
         connection = Connection(theirs, worker, sent)
         assert connection.read(math.inf).action.step == 0
         send(server, MessageKind.RECALL, b"")

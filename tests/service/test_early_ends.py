@@ -24,7 +24,7 @@ from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 from animalcat.values import ENDS, Cause, Outcome, Whose, cause_of
 
 from .conftest import Service, Stream, action
-from .test_leases import left
+from .test_leases import leave_lease
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -79,7 +79,7 @@ class Failing:
         return 3
 
 
-async def failed(service: Service, agent: str, where: str = "act", **changes: Any) -> str:
+async def fail_session(service: Service, agent: str, where: str = "act", **changes: Any) -> str:
     """A session whose agent has failed in the third episode."""
     session = await service.create(5, agent=agent, **changes)
     async with aconnect(service.running.address) as client:
@@ -112,7 +112,7 @@ async def profile(service: Service, session: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("where", ["act", "reset", "answer"])
 async def test_code_that_fails_pauses_the_session(service: Service, where: str) -> None:
-    session = await failed(service, f"ends:{where}", where)
+    session = await fail_session(service, f"ends:{where}", where)
     found = await service.get(session)
     assert (list(found.unjudged), found.paused, found.episodes) == ([2], True, 2)
     assert found.state == sessions_pb2.SESSION_STATE_WAITING
@@ -140,7 +140,7 @@ async def test_code_that_fails_pauses_the_session(service: Service, where: str) 
 @pytest.mark.parametrize("said", ["repeat", "failure", "fault"])
 async def test_a_person_says_what_it_counts_as(service: Service, said: Any) -> None:
     agent = f"ends:{said}"
-    session = await failed(service, agent)
+    session = await fail_session(service, agent)
     async with aconnect(service.running.address) as client:
         for wrong in ("awaited", "void"):
             with pytest.raises(AnimalcatError, match="is no ruling"):
@@ -219,7 +219,7 @@ async def test_who_runs_agents_takes_them_off(service: Service) -> None:
 async def test_a_process_that_died_has_failed(service: Service) -> None:
     """It could say nothing, and whoever started it says how it ended."""
     session = await service.create(2, agent="ends:died")
-    async with left(service, session, agent="ends:died"):
+    async with leave_lease(service, session, agent="ends:died"):
         found = await dismiss(service, session, "its process was ended by SIGSEGV")
     assert list(found.unjudged) == [0]
     (only,) = await service.list_episodes(session)

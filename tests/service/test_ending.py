@@ -22,7 +22,7 @@ from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2
 from animalcat.values import Session, SessionSpec, SessionState
 
 from .conftest import NOW, Service, walk
-from .test_odd_sessions import AHEAD, near, played
+from .test_odd_sessions import AHEAD, near, play_constantly
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -157,14 +157,14 @@ async def test_play_goes_on_until_the_fit_confirms_that_nothing_is_left_to_learn
     doubting = Doubting(fitter, 2)
     async with start(tmp_path, doubting) as service:
         session = await until_bounded(service, 34, slots=slots)
-        await asyncio.gather(*(played(service, session, AHEAD) for _ in range(slots)))
+        await asyncio.gather(*(play_constantly(service, session, AHEAD) for _ in range(slots)))
         found = await service.get(session)
         told = await profile_of(service, session)
         counted = [e for e in await service.list_episodes(session) if e.outcome <= 2]
         first, second, last = doubting.given
         doubting.left = 100
         vain = await until_bounded(service, 28)
-        await played(service, vain, AHEAD)
+        await play_constantly(service, vain, AHEAD)
         spent = await service.get(vain)
         why = (await profile_of(service, vain))["provenance"]
     assert first < second < last == found.episodes == len(counted) < 34
@@ -192,7 +192,7 @@ async def test_who_cancels_while_a_fit_lets_the_session_go_on_has_it_cancelled(
     try:
         async with start(tmp_path, slow) as service:
             session = await until_bounded(service, 34)
-            playing = asyncio.ensure_future(played(service, session, AHEAD))
+            playing = asyncio.ensure_future(play_constantly(service, session, AHEAD))
             await slow.asked.wait()
             request = sessions_pb2.CancelSessionRequest(name=session)
             cancelling = asyncio.ensure_future(service.sessions.CancelSession(request))

@@ -278,8 +278,8 @@ def taking_three_of_four() -> tuple[FitResult, list[dict[str, Any]]]:
 
 def test_predictions_are_compared_with_the_outcome_that_they_are_of() -> None:
     fitted, rows = taking_three_of_four()
-    table = prediction.with_observed(outcomes_frame(rows), fitted)
-    found = prediction.judged(table)
+    table = prediction.add_observed(outcomes_frame(rows), fitted)
+    found = prediction.judge_predictions(table)
     assert found.predicted.tolist() == found.observed.tolist() == [0.75] * 7
     said = " ".join(predictions(table, "rewards"))
     assert "7 episodes the share of its rewards that would be taken was predicted" in said

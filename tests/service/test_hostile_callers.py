@@ -24,7 +24,7 @@ import pytest_asyncio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from typer.testing import CliRunner
 
-from animalcat.apart.plan import launched, plan_of, way
+from animalcat.apart.plan import launch_command, plan_of, way
 from animalcat.cli.main import build
 from animalcat.client.connection import AuthorisedChannel
 from animalcat.envs.agents.fingerprint import AgentFingerprint
@@ -47,7 +47,7 @@ from animalcat.service.rpc.agent_link import MAX_FINGERPRINT
 from animalcat.service.rpc.health import OF_ONE
 from animalcat.service.rpc.server import create_server
 from animalcat.service.session import play
-from animalcat.service.session.identity import MAX_CHANGES, MAX_OTHERS, Arrival, identified
+from animalcat.service.session.identity import MAX_CHANGES, MAX_OTHERS, Arrival, identify_player
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import EPISODE_BYTES, NOTE_BYTES, STEP_BYTES, NoteRoom
 from animalcat.service.session.turns import MAX_BAD_FRAMES, AnswerReader, FrameError
@@ -91,11 +91,11 @@ Served = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
-def served(fitter: Helpers) -> Served:
+def serve_callers(fitter: Helpers) -> Served:
     """Starts a server, and connects by a connection of its own with a token or without."""
 
     @asynccontextmanager
-    async def started(data: Path, **settings: Any) -> AsyncGenerator[Callable[..., Service]]:
+    async def start_server(data: Path, **settings: Any) -> AsyncGenerator[Callable[..., Service]]:
         wanted = Settings(home=data, port=0, **settings)
         async with (
             create_server(wanted, lambda: NOW, fitter, fitter.simulators) as running,
@@ -103,16 +103,16 @@ def served(fitter: Helpers) -> Served:
         ):
             numbers = iter(range(1000))
 
-            def connected(token: str = "") -> Service:
+            def connect_with(token: str = "") -> Service:
                 apart = [("test.number", next(numbers))]  # else gRPC shares connections
                 bare = grpc.aio.insecure_channel(running.address, apart)
                 stack.push_async_callback(bare.close)
                 shown = (("authorization", f"Bearer {token}"),) if token else ()
                 return Service(running, data, AuthorisedChannel(bare, shown))
 
-            yield connected
+            yield connect_with
 
-    return started
+    return start_server
 
 
 @dataclass
@@ -133,11 +133,11 @@ class Guarded:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def guarded(
-    served: Served, tmp_path_factory: pytest.TempPathFactory
+    serve_callers: Served, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[Guarded]:
     """One that tests share."""
     data = tmp_path_factory.mktemp("guarded")
-    async with served(data, require_token=True, max_strangers=4) as connected:
+    async with serve_callers(data, require_token=True, max_strangers=4) as connected:
         yield Guarded(connected, Tokens(data), data)
 
 
@@ -152,10 +152,10 @@ def forward(rng: np.random.Generator) -> int:
 def has_free(monkeypatch: pytest.MonkeyPatch, free: list[int]) -> None:
     """Let the disk have as many bytes left as a list says, and everybody look often."""
 
-    def told(folder: Path) -> int:
+    def free_room(folder: Path) -> int:
         return free[0]
 
-    monkeypatch.setattr("animalcat.service.session.disk.free_bytes", told)
+    monkeypatch.setattr("animalcat.service.session.disk.free_bytes", free_room)
     for module in ("disk", "scheduling"):
         monkeypatch.setattr(f"animalcat.service.session.{module}.LOOK_SECONDS", 0.02)
 
@@ -302,7 +302,7 @@ class TestFingerprints:
             environment = {"WORD": f"{number}" * 1000} if what == "environment" else {}
             version = f"1.{number}" if what == "version" else "1"
             one = AgentFingerprint("declared", AGENT, version, environment=environment)
-            return identified(
+            return identify_player(
                 known, Arrival(one, same=True), {}, begun=number > 0, company=False, episode=number
             )
 
@@ -344,11 +344,11 @@ async def by_hand(offer: gateway_pb2.Direct) -> tuple[Any, Any]:
 
 class TestDisk:
     async def test_who_comes_waits_for_room_and_goes_on_when_there_is(
-        self, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, serve_callers: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         free = [1 << 40]
         has_free(monkeypatch, free)
-        async with served(tmp_path, spare_disk_bytes=100 << 20) as connected:
+        async with serve_callers(tmp_path, spare_disk_bytes=100 << 20) as connected:
             service = connected()
             session = await service.create(2)
             async with service.agent(session) as stream:
@@ -376,11 +376,11 @@ class TestDisk:
             assert (await status(service)).exit_code == 0
 
     async def test_a_session_that_waits_for_room_can_be_cancelled(
-        self, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, serve_callers: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         free = [1 << 40]
         has_free(monkeypatch, free)
-        async with served(tmp_path, spare_disk_bytes=100 << 20) as connected:
+        async with serve_callers(tmp_path, spare_disk_bytes=100 << 20) as connected:
             service = connected()
             session = await service.create(2)
             free[0] = 0
@@ -394,13 +394,13 @@ class TestDisk:
                 await stream.receive("session_end")
 
     async def test_a_deleted_session_holds_no_recording_open(
-        self, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, serve_callers: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def full(path: Path, *_: Any) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
         monkeypatch.setattr(play, "finish_recording", full)
-        async with served(tmp_path, direct=False) as connected:
+        async with serve_callers(tmp_path, direct=False) as connected:
             service = connected()
             session = await service.create(2)
             delete = sessions_pb2.DeleteSessionRequest(name=session)
@@ -458,9 +458,9 @@ class TestSeen:
         assert (found.all()[0].who, found.all()[0].number) == (OTHERS, 2 * MOST_KEPT)
 
     async def test_status_and_measurements_show_who_was_refused(
-        self, served: Served, tmp_path: Path, caplog: pytest.LogCaptureFixture
+        self, serve_callers: Served, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        async with served(tmp_path, require_token=True) as connected:
+        async with serve_callers(tmp_path, require_token=True) as connected:
             tokens = Tokens(tmp_path)
             viewer, text = tokens.create(Role.VIEWER, subject="vera")
             operator = tokens.create(Role.OPERATOR)[1]
@@ -489,9 +489,9 @@ def watch(service: Service) -> Any:
 
 class TestStrangers:
     async def test_few_may_watch_over_one_connection_and_are_told(
-        self, served: Served, tmp_path: Path
+        self, serve_callers: Served, tmp_path: Path
     ) -> None:
-        async with served(tmp_path) as connected:
+        async with serve_callers(tmp_path) as connected:
             stranger = connected()
             watching = [watch(stranger) for _ in range(OF_ONE)]
             for one in watching:
@@ -545,9 +545,11 @@ class TestStrangers:
                 one.close()
 
     async def test_silent_connections_to_the_pages_shut_nobody_out(
-        self, served: Served, tmp_path: Path
+        self, serve_callers: Served, tmp_path: Path
     ) -> None:
-        async with served(tmp_path, web="0", require_token=True, max_strangers=4) as connected:
+        async with serve_callers(
+            tmp_path, web="0", require_token=True, max_strangers=4
+        ) as connected:
             operator = connected(Tokens(tmp_path).create(Role.OPERATOR)[1])
             page = operator.running.link.partition("#")[0]
             address = urlsplit(page)
@@ -575,7 +577,7 @@ class TestStrangers:
         for one in own:
             one.connect(door)
         plan = plan_of(network=False, sockets=[os.path.dirname(door)])
-        started = launched([sys.executable, "-c", FLOOD, door], plan, way().name)
+        started = launch_command([sys.executable, "-c", FLOOD, door], plan, way().name)
         flood = await asyncio.create_subprocess_exec(
             *started.command, env=started.variables, stdout=asyncio.subprocess.PIPE
         )

@@ -11,7 +11,7 @@ import pytest
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.session.identity import Arrival, identified
+from animalcat.service.session.identity import Arrival, identify_player
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 from animalcat.values import NOBODY, Identity
 from animalcat.wire.codec import encode
@@ -33,7 +33,7 @@ def come(
     company: bool = False,
 ) -> Identity:
     arrival = Arrival(fingerprint, whole, same)
-    return identified(
+    return identify_player(
         known, arrival, simulator or {}, begun=episodes > 0, company=company, episode=episodes
     )
 
@@ -82,7 +82,9 @@ def test_who_was_once_played_by_a_process_that_sees_the_evaluator_was_not_confin
     apart, seeing = Arrival(KNOWN), Arrival(KNOWN, unconfined=True)
 
     def after(known: Identity, arrival: Arrival, episode: int) -> Identity:
-        return identified(known, arrival, {}, begun=episode > 0, company=False, episode=episode)
+        return identify_player(
+            known, arrival, {}, begun=episode > 0, company=False, episode=episode
+        )
 
     assert not after(NOBODY, apart, 0).unconfined
     open_then = after(NOBODY, seeing, 0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.service.ids import asked_for, campaign_id, session_id
+from animalcat.service.ids import asked_values, campaign_id, session_id
 from animalcat.values import CampaignSpec, SessionSpec
 
 PLAIN = SessionSpec(
@@ -69,7 +69,7 @@ def test_the_id_of_a_session_follows_from_what_was_asked_for() -> None:
 def test_what_the_server_brings_along_is_not_in_an_id() -> None:
     newer = replace(PLAIN, rules=7, layout_digest="ef" * 32)
     assert session_id(newer) == session_id(PLAIN)
-    assert asked_for(newer) == asked_for(PLAIN)
+    assert asked_values(newer) == asked_values(PLAIN)
 
 
 def test_a_layout_of_ones_own_is_in_the_id_by_its_content() -> None:

@@ -129,19 +129,19 @@ async def test_all_that_was_changed_is_told_at_once(
     other = table.read_bytes()
     table.write_bytes(whole)
 
-    def found() -> list[str]:
+    def battery_problems() -> list[str]:
         return [problem for problem in verify_it(data, session).problems if "battery" in problem]
 
     arenas[0].write_text(arena.replace("timeLimit: ", "timeLimit: 1"))
-    assert "was changed: its arenas or their demands are others" in " ".join(found())
+    assert "was changed: its arenas or their demands are others" in " ".join(battery_problems())
     arenas[0].unlink()
-    assert f"is gone, or a part of it: there is no {arenas[0].name}" in " ".join(found())
+    assert f"is gone, or a part of it: there is no {arenas[0].name}" in " ".join(battery_problems())
     arenas[0].write_text(arena)
     for changed in (other, whole[: len(whole) // 2], b"", b"PAR1"):
         table.write_bytes(changed)
-        assert len(found()) == 1, changed
+        assert len(battery_problems()) == 1, changed
     table.write_bytes(whole)
-    assert found() == []
+    assert battery_problems() == []
 
     battery.rename(tmp_path / "elsewhere")
     async with start(data) as service, aconnect(service.running.address) as client:

@@ -279,7 +279,7 @@ async def number(stream: Stream) -> tuple[gateway_pb2.EvaluateResponse, int]:
 
 
 @asynccontextmanager
-async def left(
+async def leave_lease(
     service: Service, session: str, steps: int = 2, **changes: Any
 ) -> AsyncGenerator[tuple[bytes, gateway_pb2.EvaluateResponse]]:
     """The lease and the last frame of an agent whose connection broke after some steps."""
@@ -301,7 +301,7 @@ async def refusal(service: Service, session: str, **changes: Any) -> str:
 
 async def test_the_same_bytes_again(service: Service) -> None:
     session = await service.create(1, agent="lease:bytes")
-    async with left(service, session, agent="lease:bytes") as (lease, last):
+    async with leave_lease(service, session, agent="lease:bytes") as (lease, last):
         for _ in range(3):  # as often as the connection breaks
             async with stream_of(
                 service, session, agent="lease:bytes", lease=lease, seen=last.number
@@ -334,7 +334,7 @@ async def test_a_jump_of_the_clock_ends_what_has_a_date_alone(
         short = connected(tokens.create(Role.OPERATOR, days=1 / 48)[1])
         session = await operator.create(2, lease_seconds=600.0, action_timeout_seconds=600.0)
         uptime = operator.running.standing.uptime_seconds
-        async with left(operator, session) as (lease, last):
+        async with leave_lease(operator, session) as (lease, last):
             for _ in range(3):
                 now[0] += timedelta(hours=hours)
                 async with stream_of(operator, session, lease=lease, seen=last.number) as stream:
@@ -380,8 +380,8 @@ async def test_nobody_else_comes_back_or_learns_anything(service: Service) -> No
     other = await service.create(1, agent="lease:other")
     hers: dict[str, Any] = {"agent": "lease:foreign"}
     async with (
-        left(service, other, agent="lease:other", instance="process 2") as (theirs, _),
-        left(service, session, **hers) as (lease, last),
+        leave_lease(service, other, agent="lease:other", instance="process 2") as (theirs, _),
+        leave_lease(service, session, **hers) as (lease, last),
     ):
         told = {
             await refusal(service, session, lease=b"x" * 32, seen=last.number, **hers),
@@ -403,7 +403,7 @@ async def test_nobody_else_comes_back_or_learns_anything(service: Service) -> No
 async def test_a_restarted_process_has_its_episode_voided(service: Service) -> None:
     """And the lease of the process before it is worth nothing any more."""
     session = await service.create(1, agent="lease:again")
-    async with left(service, session, agent="lease:again") as (lease, last):
+    async with leave_lease(service, session, agent="lease:again") as (lease, last):
         async with stream_of(
             service, session, agent="lease:again", instance="process 2", returns=True
         ) as stream:
@@ -465,7 +465,7 @@ async def test_without_a_lease_a_break_voids_at_once(service: Service, wants: bo
 async def test_to_come_back_gives_no_time(service: Service) -> None:
     """The clock of the action runs while the connection is broken, and over all returns."""
     session = await service.create(1, agent="lease:slow", action_timeout_seconds=1.0)
-    async with left(service, session, agent="lease:slow") as (lease, last):
+    async with leave_lease(service, session, agent="lease:slow") as (lease, last):
         back = {"agent": "lease:slow", "lease": lease, "seen": last.number}
         for _ in range(400):
             await asyncio.sleep(0.1)
@@ -560,7 +560,7 @@ async def test_a_place_that_is_kept_counts_as_taken(tmp_path: Path, fitter: Help
     async with serving(tmp_path, fitter, max_agents=1) as service:
         session = await service.create(1)
         other = await service.create(1, agent="lease:more")
-        async with left(service, session) as (lease, last):
+        async with leave_lease(service, session) as (lease, last):
             async with stream_of(service, other, agent="lease:more") as stream:
                 await stream.refused("BUSY")
             async with stream_of(service, session, lease=lease, seen=last.number) as stream:
@@ -570,7 +570,7 @@ async def test_a_place_that_is_kept_counts_as_taken(tmp_path: Path, fitter: Help
 
 async def test_a_session_that_ended_meanwhile_is_told(service: Service) -> None:
     session = await service.create(2, agent="lease:ended")
-    async with left(service, session, agent="lease:ended") as (lease, last):
+    async with leave_lease(service, session, agent="lease:ended") as (lease, last):
         cancel = sessions_pb2.CancelSessionRequest(name=session)
         await service.sessions.CancelSession(cancel)
         await refusal(service, session, agent="lease:ended", lease=lease, seen=last.number)
@@ -620,7 +620,7 @@ async def test_an_arena_that_comes_out_otherwise_is_a_fault(
     before = set(workers_of(os.getpid()))
     async with serving(tmp_path, fitter, direct=False) as service:
         session = await service.create(1)
-        async with left(service, session) as (lease, last):
+        async with leave_lease(service, session) as (lease, last):
             (worker,) = set(workers_of(os.getpid())) - before
             os.kill(worker, signal.SIGKILL)
             (path,) = (service.data / "recordings").rglob("*.mcap")

@@ -11,7 +11,7 @@ import pytest
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import LayoutRecord
-from animalcat.service.rpc.paging import MOST, PAGE, paged
+from animalcat.service.rpc.paging import MOST, PAGE, page_of_list
 from animalcat.v1 import layouts_pb2, sessions_pb2
 
 from .conftest import FILES, Service
@@ -30,7 +30,7 @@ def whole(items: Callable[[], Sequence[str]], size: int) -> list[str]:
     found: list[str] = []
     token = ""
     while True:
-        page = paged(items(), str, ask(size, token))
+        page = page_of_list(items(), str, ask(size, token))
         found += page
         token = page.next
         if not token:
@@ -39,22 +39,22 @@ def whole(items: Callable[[], Sequence[str]], size: int) -> list[str]:
 
 async def test_pages_show_everything_once() -> None:
     assert whole(lambda: NAMES, 7) == whole(lambda: NAMES, 0) == NAMES
-    assert len(paged(NAMES, str, ask())) == PAGE
-    assert len(paged(NAMES, str, ask(100_000))) == MOST
-    assert paged([], str, ask()).next == ""
+    assert len(page_of_list(NAMES, str, ask())) == PAGE
+    assert len(page_of_list(NAMES, str, ask(100_000))) == MOST
+    assert page_of_list([], str, ask()).next == ""
 
 
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
         (ask(7, "nonsense"), "not belong to this list"),
-        (ask(7, paged(NAMES, str, ask(7)).next, "another"), "not belong to this list"),
-        (ask(7, paged(["gone", "b"], str, ask(1)).next), "no longer in the list"),
+        (ask(7, page_of_list(NAMES, str, ask(7)).next, "another"), "not belong to this list"),
+        (ask(7, page_of_list(["gone", "b"], str, ask(1)).next), "no longer in the list"),
     ],
 )
 async def test_a_token_of_another_list_is_refused(request_: Any, says: str) -> None:
     with pytest.raises(ServiceError, match=says) as caught:
-        paged(NAMES, str, request_)
+        page_of_list(NAMES, str, request_)
     assert caught.value.code is Code.BAD_PAGE
 
 

@@ -98,26 +98,26 @@ FILES = [
 
 
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Battery:
+def imported_battery(tmp_path_factory: pytest.TempPathFactory) -> Battery:
     """Four arenas whose names say paradigm, task and variant."""
     return import_files(
         FILES, 0, tmp_path_factory.mktemp("store"), names="{suite}/{paradigm}-{task}-{variant}"
     )
 
 
-def test_variants_of_one_demand_vector_are_a_group(imported: Battery) -> None:
-    features = [one.features for one in imported.instances]
+def test_variants_of_one_demand_vector_are_a_group(imported_battery: Battery) -> None:
+    features = [one.features for one in imported_battery.instances]
     assert features[0]["wallBlue"] == 255.0  # what differs is seen, and is no demand
-    assert dict(imported.groups) == {
+    assert dict(imported_battery.groups) == {
         "s/run-far-blue": "s/run-far-blue",
         "s/run-far-red": "s/run-far-blue",
         "s/run-far-large": "s/run-far-large",
         "s/run-near-red": "s/run-near-red",
     }
     close = replace(
-        imported.instances[0], name="close", features={**features[0], "detour": 1.0 + 1e-9}
+        imported_battery.instances[0], name="close", features={**features[0], "detour": 1.0 + 1e-9}
     )
-    assert groups_of([imported.instances[0], close])["close"] == "s/run-far-blue"
+    assert groups_of([imported_battery.instances[0], close])["close"] == "s/run-far-blue"
 
 
 def test_a_table_says_kinds_and_may_call_instances_by_their_files(tmp_path: Path) -> None:

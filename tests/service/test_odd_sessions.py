@@ -54,7 +54,7 @@ def many(action: int, step: int = 0) -> gateway_pb2.EvaluateRequest:
     )
 
 
-async def played(service: Any, session: str, action: int) -> sessions_pb2.Session:
+async def play_constantly(service: Any, session: str, action: int) -> sessions_pb2.Session:
     """Let an agent play that always does the same."""
     async with service.agent(session) as stream:
         await stream.receive("welcome")
@@ -67,7 +67,7 @@ async def played(service: Any, session: str, action: int) -> sessions_pb2.Sessio
     return await service.get(session)
 
 
-async def made(
+async def make_session(
     service: Any, name: str, arenas: list[tuple[str, bytes]], **changes: Any
 ) -> sessions_pb2.Session:
     await service.import_files(arenas, name)
@@ -86,8 +86,8 @@ def rule(episodes: int = 100, **rest: Any) -> sessions_pb2.StoppingRule:
 
 
 async def test_an_exhausted_battery_ends_the_session(service: Any) -> None:
-    session = await made(service, "three", near(3), stop=rule(target_sd=0.01))
-    found = await played(service, session.name, AHEAD)
+    session = await make_session(service, "three", near(3), stop=rule(target_sd=0.01))
+    found = await play_constantly(service, session.name, AHEAD)
     assert found.state == sessions_pb2.SESSION_STATE_FINISHED
     assert (found.episodes, found.reason) == (3, EXHAUSTED)
     assert {c.status for c in found.capabilities} == {sessions_pb2.MEASURING_STATUS_USED_UP}
@@ -97,8 +97,8 @@ async def test_an_exhausted_battery_ends_the_session(service: Any) -> None:
 async def test_an_agent_that_always_or_never_succeeds(
     service: Any, action: int, successes: int
 ) -> None:
-    session = await made(service, "six", near(6), stop=rule(), seed=action)
-    found = await played(service, session.name, action)
+    session = await make_session(service, "six", near(6), stop=rule(), seed=action)
+    found = await play_constantly(service, session.name, action)
     assert (found.state, found.successes) == (sessions_pb2.SESSION_STATE_FINISHED, successes)
     profile = await profile_of(service, session.name)
     (note,) = profile["diagnostics"]["notes"]
@@ -132,15 +132,15 @@ async def test_contradictory_rules_are_refused_at_the_start(
     service: Any, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as refused:
-        await made(service, "three", near(3), **changes)
+        await make_session(service, "three", near(3), **changes)
     assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert words in str(refused.value.details())
 
 
 async def test_a_target_out_of_reach_is_said_while_it_plays_and_ever_after(service: Any) -> None:
-    session = await made(service, "three", near(3), stop=rule(target_sd=0.02))
+    session = await make_session(service, "three", near(3), stop=rule(target_sd=0.02))
     name = session.name
-    found = await played(service, name, AHEAD)
+    found = await play_constantly(service, name, AHEAD)
     for c in found.capabilities:
         assert c.limit.startswith(
             "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the SD"
@@ -159,14 +159,14 @@ async def test_a_session_ends_well_though_nobody_knows_what_its_battery_can_tell
         raise np.linalg.LinAlgError("Singular matrix")
 
     monkeypatch.setattr(Measurement, "find_reach", singular)
-    session = await made(service, "three", near(3), stop=rule(2))
-    found = await played(service, session.name, AHEAD)
+    session = await make_session(service, "three", near(3), stop=rule(2))
+    found = await play_constantly(service, session.name, AHEAD)
     assert found.state == sessions_pb2.SESSION_STATE_FINISHED
     assert (await profile_of(service, session.name))["provenance"]["limits"] == {}
     assert "Singular matrix" in caplog.text
 
 
-async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
+async def contradict_layout(service: Any, **changes: Any) -> sessions_pb2.Session:
     """Of arenas that ask the same, the agent passes those of one paradigm, and no other."""
     open_ones = [(f"01-01-{k:02}.yaml", arena(8 + k % 5 + k / 100)) for k in range(16)]
     walled = [(f"01-02-{k:02}.yaml", arena(8 + k % 5 + k / 100, wall=True)) for k in range(16)]
@@ -174,13 +174,13 @@ async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
     blind = text_of("aaio").replace("name: aaio", "name: blind")
     blind = blind.replace("  wallsInWay: {above: 0}\n", "")
     own = {"layout": "", "layout_definition": blind}
-    return await made(service, "contradicted", open_ones + walled, **own, **changes)
+    return await make_session(service, "contradicted", open_ones + walled, **own, **changes)
 
 
 @pytest.mark.slow
 async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: Any) -> None:
-    session = await contradicted(service, stop=rule(32, stop_at_alarm=True))
-    found = await played(service, session.name, AHEAD)
+    session = await contradict_layout(service, stop=rule(32, stop_at_alarm=True))
+    found = await play_constantly(service, session.name, AHEAD)
     assert found.reason == "layout contradicted: it does not describe this agent"
     assert found.misfit.startswith("since episode ")
     assert "paradigm is 01-0" in found.misfit
@@ -194,8 +194,8 @@ async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: A
 async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong(
     service: Any,
 ) -> None:
-    session = await contradicted(service, stop=rule(20), seed=3)
-    await played(service, session.name, AHEAD)
+    session = await contradict_layout(service, stop=rule(20), seed=3)
+    await play_constantly(service, session.name, AHEAD)
     form = results_pb2.PROFILE_FORMAT_REANALYSIS_JSON
     found = json.loads(await service.exported(session.name, form))
     whole = found["battery"]

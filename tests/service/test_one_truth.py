@@ -26,7 +26,7 @@ from animalcat.cli.shared.arena_outcomes import on_battery
 from animalcat.cli.shared.earlier_outcomes import EarlierOutcomes, of_file, of_sessions
 from animalcat.client import connect
 from animalcat.lab.drawn import DrawnResults, drawn_results
-from animalcat.lab.received import received
+from animalcat.lab.received import receive_battery
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy
@@ -104,7 +104,7 @@ def export_all(address: str, session: str) -> Played:
         }
         found = client.get_session(session)
         profile = client.profile(session)
-        battery = received(client, found.spec.battery)
+        battery = receive_battery(client, found.spec.battery)
         return Played(
             session,
             found.spec.agent,
@@ -118,7 +118,7 @@ def export_all(address: str, session: str) -> Played:
         )
 
 
-async def made(service: Service, kind: str, **more: Any) -> Played:
+async def play_kind(service: Service, kind: str, **more: Any) -> Played:
     """Play a session; one of practice has an outcome that is declared invalid."""
     agent = f"truth:{kind}"
     if kind == "repeats":
@@ -143,7 +143,7 @@ async def made(service: Service, kind: str, **more: Any) -> Played:
 async def sessions(service: Service) -> dict[str, Played]:
     """Three sessions: a plain one, one with repeats, one with practice and an invalid outcome."""
     await service.import_files(ARENAS, "truth")
-    return {kind: await made(service, kind) for kind in KINDS}
+    return {kind: await play_kind(service, kind) for kind in KINDS}
 
 
 @pytest.fixture(params=KINDS)
@@ -162,7 +162,7 @@ def by_table(played: Played, frame: pd.DataFrame, agent: str = "") -> str:
 
 
 @pytest.fixture
-def written(played: Played, tmp_path: Path) -> Mapping[str, Path]:
+def written_files(played: Played, tmp_path: Path) -> Mapping[str, Path]:
     """The exports as files."""
     for form, content in played.files.items():
         (tmp_path / f"session.{form}").write_bytes(content)
@@ -170,13 +170,13 @@ def written(played: Played, tmp_path: Path) -> Mapping[str, Path]:
 
 
 async def test_exports_hold_the_evidence_of_the_profile(
-    played: Played, written: Mapping[str, Path]
+    played: Played, written_files: Mapping[str, Path]
 ) -> None:
     assert json.loads(played.files["json"])["diagnostics"]["evidence"] == played.evidence
     for form in FORMS:
-        found = covered_outcomes(written[form], [], [played.layout])
+        found = covered_outcomes(written_files[form], [], [played.layout])
         assert digest(played, found) == played.evidence, form
-        pd.testing.assert_frame_equal(read_outcomes(written[form]), played.outcomes)
+        pd.testing.assert_frame_equal(read_outcomes(written_files[form]), played.outcomes)
     direct, _ = of_export(played.outcomes, [])
     assert digest(played, direct.covered([played.layout])) == played.evidence
     results = read_results(played.files["netcdf"])
@@ -261,11 +261,11 @@ async def test_one_arena_under_many_names_is_one_item_by_every_route(
 
 
 async def test_a_calibration_reads_the_same_rows(
-    played: Played, written: Mapping[str, Path], tmp_path: Path
+    played: Played, written_files: Mapping[str, Path], tmp_path: Path
 ) -> None:
     rewards = tmp_path / "rewards.csv"
     rewards.write_text(played.rewards)
-    routes = [played.earlier, *(of_file(written[form], played.battery) for form in FORMS)]
+    routes = [played.earlier, *(of_file(written_files[form], played.battery) for form in FORMS)]
     firsts = played.counted.sort_values("episode").drop_duplicates("instance")
     repeats = len(played.counted) - len(firsts)
     if repeats:  # a calibration takes the first of them, and says so
@@ -414,7 +414,7 @@ async def test_a_layout_of_two_outcomes_has_one_truth_too(
     service: Service, sessions: dict[str, Played]
 ) -> None:
     """Exported tables are fitted by success alone, so its routes are the others."""
-    one = await made(service, "scores", layout="navigation-speed")
+    one = await play_kind(service, "scores", layout="navigation-speed")
     assert json.loads(one.files["json"])["diagnostics"]["evidence"] == one.evidence
     with pytest.raises(TableError, match="takes other outcomes than success"):
         covered_outcomes(one.files["csv"].decode(), [], [one.layout])

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from animalcat.cli.shared.tables import calibrated
+from animalcat.cli.shared.tables import calibration_words
 from animalcat.layouts.library import parse_layout
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import layout_of, own_layout
@@ -118,4 +118,4 @@ async def test_a_calibrated_session_says_so_and_is_for_other_agents(service: Any
     assert (told["name"], told["agents"], told["episodes"]) == ("trained", ["one", "two"], 20)
     assert told["instances"] == 0
     assert told["without_row"] == profile["provenance"]["coverage"]["covered"] > 0
-    assert "Calibrated (trained)" in calibrated(profile)
+    assert "Calibrated (trained)" in calibration_words(profile)

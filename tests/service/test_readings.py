@@ -13,7 +13,7 @@ from animalcat.service.batteries import battery as batteries
 from animalcat.service.batteries import drafts, readings
 from animalcat.service.batteries.battery import build_family, family_readings
 from animalcat.service.batteries.drafts import SAMPLE, Draft, fixed_arena
-from animalcat.service.batteries.readings import Reading, key_of, ship, shipped
+from animalcat.service.batteries.readings import Reading, key_of, ship, shipped_readings
 from animalcat.service.batteries.recipes import drawn_instances, recipe_drafts
 from animalcat.service.library.batteries import FAMILY_SIZE, USUAL_FAMILY
 
@@ -28,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def measured_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the drafts that are measured from here on."""
     names: list[str] = []
     read = drafts._read
@@ -42,7 +42,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_what_other_code_measured_or_is_broken_is_measured_again(
-    tmp_path: Path, cache: Path, measured: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache: Path, measured_names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The whole of it is kept as well; here it is its readings that are looked at.
     monkeypatch.setattr("animalcat.service.batteries.built.BuiltShelf.fetch", lambda *_: "")
@@ -51,20 +51,20 @@ def test_what_other_code_measured_or_is_broken_is_measured_again(
     broken, *_ = kept.keys()
     kept.keep(broken, "[1, 2")
     build_family("navigation", SMALL, 7, tmp_path)
-    assert len(measured) == SMALL + 1
+    assert len(measured_names) == SMALL + 1
     with monkeypatch.context() as patch:
         patch.setattr(readings, "code_digest", lambda: "other")
         build_family("navigation", SMALL, 7, tmp_path)
-        assert len(measured) == 2 * SMALL + 1
+        assert len(measured_names) == 2 * SMALL + 1
     kept.close()
     for path in kept.path.parent.iterdir():
         if path.is_file():
             path.unlink()
     kept.path.write_bytes(b"no database" * 100)
     build_family("navigation", SMALL, 7, tmp_path)
-    assert len(measured) == 3 * SMALL + 1
+    assert len(measured_names) == 3 * SMALL + 1
     build_family("navigation", SMALL, 7, tmp_path)
-    assert len(measured) == 3 * SMALL + 1
+    assert len(measured_names) == 3 * SMALL + 1
 
 
 def test_what_was_not_used_for_longest_leaves_a_full_cache(tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ def test_what_was_not_used_for_longest_leaves_a_full_cache(tmp_path: Path) -> No
     assert not (tmp_path / "none").exists()
 
 
-def test_what_is_shipped_is_what_is_measured(tmp_path: Path, measured: list[str]) -> None:
+def test_what_is_shipped_is_what_is_measured(tmp_path: Path, measured_names: list[str]) -> None:
     """Fails when a demand has changed: `python -m animalcat.service.library.batteries`."""
-    known = shipped(USUAL_FAMILY)
+    known = shipped_readings(USUAL_FAMILY)
     known_drafts = {
         key_of(to_yaml(fixed_arena(draft)), draft.seed): draft
         for made in batteries._draw_instances(USUAL_FAMILY, FAMILY_SIZE, 0)
@@ -102,13 +102,13 @@ def test_what_is_shipped_is_what_is_measured(tmp_path: Path, measured: list[str]
     assert known_drafts.keys() == known.keys(), AGAIN
     for key in sorted(known)[::15]:
         assert drafts._read_named(known_drafts[key]) == known[key], AGAIN
-    del measured[:]
+    del measured_names[:]
     build_family(USUAL_FAMILY, FAMILY_SIZE, 0, tmp_path)
-    assert 0 < len(measured) <= 2 * SAMPLE
+    assert 0 < len(measured_names) <= 2 * SAMPLE
 
 
 def test_what_is_shipped_is_not_believed_where_a_sample_differs(
-    tmp_path: Path, measured: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, measured_names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     true = family_readings("navigation", SMALL, 7)
     wrong = {
@@ -116,17 +116,17 @@ def test_what_is_shipped_is_not_believed_where_a_sample_differs(
         for key, reading in true.items()
     }
     ship(wrong, tmp_path / "shipped" / "navigation.json.gz")
-    monkeypatch.setattr(drafts, "shipped", lambda battery: wrong)
-    del measured[:]
+    monkeypatch.setattr(drafts, "shipped_readings", lambda battery: wrong)
+    del measured_names[:]
     made = build_family("navigation", SMALL, 7, tmp_path)
     assert all(instance.features["rewardSize"] < 99 for instance in made.instances)
-    assert len(measured) == SMALL + 1  # the sample ends at the first that differs
+    assert len(measured_names) == SMALL + 1  # the sample ends at the first that differs
 
 
 def test_what_recipes_ship_belongs_to_their_arenas() -> None:
     """Fails when recipe or family has changed so that what is shipped is of no use."""
     for name in RECIPES:
-        known = shipped(name)
+        known = shipped_readings(name)
         recipe = load_recipe(name)
         if not known:
             continue

@@ -34,7 +34,7 @@ from animalcat.envs.types import (
     Step,
 )
 from animalcat.service.recording.channels import LIBRARY, Channel
-from animalcat.service.recording.compact import CHUNK_BYTES, compacted
+from animalcat.service.recording.compact import CHUNK_BYTES, compact_recording
 from animalcat.service.recording.encoding import OPCODE, StepWriter, message, recorded_step
 from animalcat.service.recording.live import LiveFile
 from animalcat.service.recording.reader import (
@@ -390,13 +390,13 @@ def test_the_compact_form_is_what_the_library_writes(tmp_path: Path) -> None:
     for one in Log(live).messages():
         writer.add_message(one.channel.number, one.log_time, one.data, one.log_time, one.sequence)
     writer.finish()
-    assert compacted(live) == by_library.getvalue()
+    assert compact_recording(live) == by_library.getvalue()
 
 
 @pytest.mark.parametrize("cut", [1, 20, 30, 200])
 def test_what_is_not_whole_is_not_compacted(cut: int, rays: Played) -> None:
     with pytest.raises(DamageError, match="whole record"):
-        compacted(rays.live[:-cut])
+        compact_recording(rays.live[:-cut])
 
 
 def test_an_abandoned_recording_stays_as_it_is(tmp_path: Path) -> None:
@@ -453,7 +453,7 @@ def test_an_episode_plays_again_bit_by_bit(which: str, request: pytest.FixtureRe
     assert found.versions == ()
 
 
-def changed(recording: Recording, number: int, change: results_pb2.RecordedStep) -> Recording:
+def change_step(recording: Recording, number: int, change: results_pb2.RecordedStep) -> Recording:
     steps = list(recording.steps)
     steps[number] = results_pb2.RecordedStep.FromString(steps[number].SerializeToString())
     steps[number].MergeFrom(change)
@@ -464,7 +464,7 @@ def test_verification_finds_the_first_difference(rays: Played, camera: Played) -
     recording = read_episode(rays.path)
     reward = recording.steps[9].reward
     nudged = float(np.nextafter(np.float32(reward), np.float32(1)))
-    found = verify(changed(recording, 9, results_pb2.RecordedStep(reward=nudged))).difference
+    found = verify(change_step(recording, 9, results_pb2.RecordedStep(reward=nudged))).difference
     assert found is not None
     assert (found.step, found.field) == (9, "reward")
     assert float(found.recorded) == nudged
@@ -473,18 +473,18 @@ def test_verification_finds_the_first_difference(rays: Played, camera: Played) -
     blind = np.frombuffer(recording.steps[4].observation.rays, np.float32).copy()
     blind[17] = -0.0
     tampered = results_pb2.RecordedStep(observation=types_pb2.Observation(rays=blind.tobytes()))
-    found = verify(changed(recording, 4, tampered)).difference
+    found = verify(change_step(recording, 4, tampered)).difference
     assert found is not None
     assert (found.step, found.field) == (4, "observation.rays[17]")
 
-    found = verify(changed(recording, 3, results_pb2.RecordedStep(action=8))).difference
+    found = verify(change_step(recording, 3, results_pb2.RecordedStep(action=8))).difference
     assert found is not None
     assert found.step == 3
     assert found.field.startswith("observation.")
 
     seen = read_episode(camera.path)
     dark = results_pb2.RecordedStep(camera_digest=bytes(16))
-    found = verify(changed(seen, 2, dark)).difference
+    found = verify(change_step(seen, 2, dark)).difference
     assert found is not None
     assert (found.step, found.field) == (2, "camera_digest")
 
@@ -492,7 +492,7 @@ def test_verification_finds_the_first_difference(rays: Played, camera: Played) -
 def test_images_drawn_under_other_looks_are_left_out_and_said_so(camera: Played) -> None:
     recording = read_episode(camera.path)
     assert verify(recording).looks is None
-    other = changed(recording, 2, results_pb2.RecordedStep(camera_digest=bytes(16)))
+    other = change_step(recording, 2, results_pb2.RecordedStep(camera_digest=bytes(16)))
     other = replace(other, header=results_pb2.EpisodeHeader.FromString(b""))
     other.header.CopyFrom(recording.header)
     other.header.versions["looks"] = "1"
@@ -501,7 +501,7 @@ def test_images_drawn_under_other_looks_are_left_out_and_said_so(camera: Played)
     assert found.steps == len(camera.sizes)
     assert found.looks == ("looks", "1", versions()["looks"])
     # What is no image is compared all the same.
-    found = verify(changed(other, 3, results_pb2.RecordedStep(reward=0.5))).difference
+    found = verify(change_step(other, 3, results_pb2.RecordedStep(reward=0.5))).difference
     assert found is not None
     assert (found.step, found.field) == (3, "reward")
 
@@ -509,7 +509,7 @@ def test_images_drawn_under_other_looks_are_left_out_and_said_so(camera: Played)
 def test_an_episode_of_other_rules_of_motion_is_not_said_to_differ(rays: Played) -> None:
     recording = read_episode(rays.path)
     assert verify(recording).motion is None
-    other = changed(recording, 3, results_pb2.RecordedStep(reward=0.5))
+    other = change_step(recording, 3, results_pb2.RecordedStep(reward=0.5))
     other = replace(other, header=results_pb2.EpisodeHeader.FromString(b""))
     other.header.CopyFrom(recording.header)
     other.header.versions["motion"] = "1"

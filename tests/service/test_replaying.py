@@ -47,7 +47,7 @@ arenas:
 
 
 @pytest.fixture(scope="module")
-def pushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pushed_recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Somebody pushes a block towards a goal."""
     spec = ObservationSpec(CameraSpec(16), RaySpec())
     header = results_pb2.EpisodeHeader(
@@ -72,8 +72,8 @@ def pushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def film(pushed: Path) -> Iterator[Replayed]:
-    shown = Replayed(read_episode(pushed), "a <b>title</b>", 32)
+def film(pushed_recording: Path) -> Iterator[Replayed]:
+    shown = Replayed(read_episode(pushed_recording), "a <b>title</b>", 32)
     yield shown
     shown.close()
 
@@ -84,8 +84,8 @@ def replay(*words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_every_step_is_shown_as_it_was(film: Replayed, pushed: Path) -> None:
-    recording = read_episode(pushed)
+def test_every_step_is_shown_as_it_was(film: Replayed, pushed_recording: Path) -> None:
+    recording = read_episode(pushed_recording)
     state = film.state().state
     last = len(recording.steps) - 1
     assert state["last"] == last
@@ -110,27 +110,27 @@ def test_every_step_is_shown_as_it_was(film: Replayed, pushed: Path) -> None:
     assert state["return"] == pytest.approx(sum(step.reward for step in recording.steps))
 
 
-def test_a_recording_that_cannot_be_shown_is_named(tmp_path: Path, pushed: Path) -> None:
+def test_a_recording_that_cannot_be_shown_is_named(tmp_path: Path, pushed_recording: Path) -> None:
     folder = tmp_path / "recordings" / "two"
     folder.mkdir(parents=True)
     for name in ("0-0.mcap", "1-0.mcap"):
-        (folder / name).write_bytes(pushed.read_bytes())
+        (folder / name).write_bytes(pushed_recording.read_bytes())
     code, _, said = replay("two", "--data", str(tmp_path), "--play", "--no-browser")
     assert (code, "the page shows one episode: say which" in said) == (2, True)
-    (tmp_path / "cut.mcap").write_bytes(pushed.read_bytes()[:500])
+    (tmp_path / "cut.mcap").write_bytes(pushed_recording.read_bytes()[:500])
     for words in (("--play", "--no-browser"), ("--against", "sim")):
         code, _, said = replay(str(tmp_path / "cut.mcap"), *words)
         assert (code, "cut.mcap: not a recording, or cut" in said) == (2, True)
-    empty = read_episode(pushed)
+    empty = read_episode(pushed_recording)
     with pytest.raises(RecordingError, match="no step is recorded"):
         Replayed(type(empty)(empty.header, (), None), "empty")
     with pytest.raises(RecordingError, match="no step is recorded"):
         compare(type(empty)(results_pb2.EpisodeHeader(), (), None), "sim")
 
 
-def test_against_an_older_build_the_differences_are_said(pushed: Path) -> None:
+def test_against_an_older_build_the_differences_are_said(pushed_recording: Path) -> None:
     """Blocks of 3.1.3 are some 200 times lighter: the agent walks on to the goal."""
-    code, out, _ = replay(str(pushed), "--against", "sim:3.1.3", "--json")
+    code, out, _ = replay(str(pushed_recording), "--against", "sim:3.1.3", "--json")
     assert code == 0
     (row,) = json.loads(out)
     told = row["against"]
@@ -147,5 +147,5 @@ def test_against_an_older_build_the_differences_are_said(pushed: Path) -> None:
     )
     assert "Rewards were none; there they are +0.9" in said
     assert f"there it ended by goal after {played['steps']} decisions" in said
-    code, out, _ = replay(str(pushed), "--against", "sim:3.1.3")
+    code, out, _ = replay(str(pushed_recording), "--against", "sim:3.1.3")
     assert all(sentence in out for sentence in told["sentences"])

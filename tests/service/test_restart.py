@@ -66,7 +66,7 @@ def battery(n: int) -> list[tuple[str, bytes]]:
     ]
 
 
-def counted(episodes: list[Any]) -> list[Any]:
+def counted_episodes(episodes: list[Any]) -> list[Any]:
     """What the law is about: which instance was chosen why, and what came of it."""
     return [
         (e.episode, e.instance, e.decision, e.outcome, e.episode_return, e.steps)
@@ -88,7 +88,9 @@ def agent(address: str, session: str, **variables: str) -> subprocess.Popen[byte
 
 
 @contextmanager
-def held(address: str, session: str, episode: int, folder: Path, slots: int = 1) -> Generator[None]:
+def hold_episode(
+    address: str, session: str, episode: int, folder: Path, slots: int = 1
+) -> Generator[None]:
     """Let agents play, and hold one of them in the middle of an episode within the block.
 
     The server is to be gone at the end of the block: the agents go on then, and must end.
@@ -149,12 +151,12 @@ async def killed_in_mid_session(
     recordings = data / "recordings" / session.split("/")[1]
     for reached in kill_at:
         server = Server(data)
-        with held(server.address, session, reached, tmp_path / f"held-{reached}", slots):
-            known = stored(data, session)
-            acknowledged = counted(known)
-            whole_files = {f"{e.episode}-{e.attempt}" for e in known if counted([e])}
+        with hold_episode(server.address, session, reached, tmp_path / f"held-{reached}", slots):
+            known = stored_rows(data, session)
+            acknowledged = counted_episodes(known)
+            whole_files = {f"{e.episode}-{e.attempt}" for e in known if counted_episodes([e])}
             server.stop(signal.SIGKILL)
-        assert counted(stored(data, session))[: len(acknowledged)] == acknowledged
+        assert counted_episodes(stored_rows(data, session))[: len(acknowledged)] == acknowledged
         for path in recordings.glob("*.mcap"):
             try:
                 read_episode(path)  # whatever was cut can be read as far as it goes
@@ -163,8 +165,8 @@ async def killed_in_mid_session(
     async with start(data) as service:
         again, resumed = await finish(service, session, slots)
 
-    assert counted(again) == counted(whole)
-    assert len(counted(again)) == n
+    assert counted_episodes(again) == counted_episodes(whole)
+    assert len(counted_episodes(again)) == n
     faults = [e.cause for e in again if e.outcome == types_pb2.OUTCOME_FAULT]
     assert set(faults) == {"the server stopped"}
     assert len(kill_at) <= len(faults) <= len(kill_at) * slots
@@ -173,7 +175,7 @@ async def killed_in_mid_session(
     return again
 
 
-def stored(data: Path, session: str) -> list[Any]:
+def stored_rows(data: Path, session: str) -> list[Any]:
     store = SqlStore.in_directory(data)
     try:
         return [encode(e) for e in store.episodes(session.split("/")[1])]

@@ -17,7 +17,7 @@ from animalcat.arena_configs.features.definition import MeasuredFeatures
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
 from animalcat.layouts.library import load_layout
-from animalcat.service.batteries.drafts import Draft, measured
+from animalcat.service.batteries.drafts import Draft, reading_of
 from animalcat.service.batteries.selection import MOST, DemandRows, Together, select
 
 LAYOUT: Final = load_layout("object-permanence", "measured")
@@ -117,7 +117,7 @@ def task() -> tuple[Family, list[FamilyInstance], list[Instance]]:
 
 
 def _as_instance(made: FamilyInstance) -> Instance:
-    found = measured(Draft(made.name, made.paradigm, made.arena, 0))
+    found = reading_of(Draft(made.name, made.paradigm, made.arena, 0))
     origin = Origin("", "", "", "test", made.task, "", made.control, made.control_of)
     features, missing = {**found.features}, {**found.missing}
     return Instance(made.name, "", features, 0.0, 100, 0, "", missing, (), origin)

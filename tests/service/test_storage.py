@@ -22,7 +22,7 @@ from tests.suites.storage import (
     SPEC,
     StorageSuite,
     attempt,
-    finished,
+    finish_attempt,
 )
 
 ENDED = (
@@ -116,10 +116,10 @@ def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
     store = SqlStore.in_directory(tmp_path)
     session = store.create_session("s", SPEC, NOW).id
     store.open_episode(attempt(session, 0))
-    store.finish_episode(finished(attempt(session, 0)))
+    store.finish_episode(finish_attempt(attempt(session, 0)))
     # Not closed: as after kill -9, the write-ahead log is all that the next process finds.
     again = SqlStore.in_directory(tmp_path)
-    assert again.episodes(session) == [finished(attempt(session, 0))]
+    assert again.episodes(session) == [finish_attempt(attempt(session, 0))]
     again.close()
     store.close()
 
@@ -141,7 +141,7 @@ def test_writers_of_one_server_line_up_and_wait_for_no_lock_of_sqlite(
     def write(session: str) -> None:
         for number in range(10):
             store.open_episode(attempt(session, number))
-            store.finish_episode(finished(attempt(session, number)))
+            store.finish_episode(finish_attempt(attempt(session, number)))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, sessions))

@@ -184,14 +184,14 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
     evaluate, build = "/animalcat.v1.AgentGateway/Evaluate", "/animalcat.v1.Batteries/BuildBattery"
     create = "/animalcat.v1.Sessions/CreateSession"
 
-    async def refused(method: str) -> ServiceError:
+    async def catch_refusal(method: str) -> ServiceError:
         with pytest.raises(ServiceError) as error:
             await limits.check(method)
         assert error.value.status is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert error.value.retry_seconds
         return error.value
 
-    assert (await refused(evaluate)).code is Code.NO_MEMORY
+    assert (await catch_refusal(evaluate)).code is Code.NO_MEMORY
     await limits.check("/animalcat.v1.Sessions/GetSession")
     free[0] = 30 << 20
     limits = ServerLimits(
@@ -202,7 +202,7 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match="takes 1;"):
         await limits.check("/animalcat.v1.Campaigns/CreateCampaign", campaign)
     store.create_session("one", SessionSpec("a", "b"), NOW, "")
-    assert (await refused(create)).code is Code.BUSY
+    assert (await catch_refusal(create)).code is Code.BUSY
     store.set_state("one", SessionState.CANCELLED)
     await limits.check(create)
     limits.open(evaluate)
@@ -219,7 +219,7 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
 
     await limits.check(build)
     operations.begin(OperationKind.BUILD_BATTERY, "batteries/x", work)
-    assert "1 at once" in (await refused(build)).message
+    assert "1 at once" in (await catch_refusal(build)).message
     going_on.set()
     await operations.close()
     store.close()

@@ -42,8 +42,15 @@ from animalcat.values import AuditLine, CampaignSpec, SessionSpec, SessionState
 from tests import postgres
 from tests.disk import full_disk
 from tests.service.conftest import FILES
-from tests.service.test_restart import Server, battery, counted, create, finish, held
-from tests.suites.storage import STATUS, attempt, finished
+from tests.service.test_restart import (
+    Server,
+    battery,
+    counted_episodes,
+    create,
+    finish,
+    hold_episode,
+)
+from tests.suites.storage import STATUS, attempt, finish_attempt
 
 FIELDS = {"certify": False, "action_timeout_seconds": 3600.0}
 """Of a session whose agent is held while commands run beside it."""
@@ -102,7 +109,7 @@ def store_session(
         recording.parent.mkdir(parents=True, exist_ok=True)
         recording.write_bytes(f"steps of {session} {number} ".encode() * 400)
         store.open_episode(attempt(session, number))
-        store.finish_episode(finished(attempt(session, number)), files)
+        store.finish_episode(finish_attempt(attempt(session, number)), files)
     if over or episodes == 5:
         fit = files.folder / kept_fit_key(session)
         fit.parent.mkdir(parents=True)
@@ -515,7 +522,7 @@ async def test_a_session_that_is_restored_goes_on_to_the_bit(
         other = await service.create(1, seed=9, certify=False)
         await service.play(other)
     server = Server(played)
-    with held(server.address, name, 2, tmp_path / "held"):
+    with hold_episode(server.address, name, 2, tmp_path / "held"):
         beside("backup", tmp_path / "b.tar", "--data", played)
         told = beside("verify", "--data", played)
         assert "all is as it was stored: 2 sessions" in told
@@ -523,11 +530,11 @@ async def test_a_session_that_is_restored_goes_on_to_the_bit(
     assert stores.verify(played).damage == ()
     stores.restore(tmp_path / "b.tar", tmp_path / "again")
     async with start(tmp_path / "again") as service:
-        before = counted(await service.list_episodes(name))
-        assert before == counted(whole)[:2]
+        before = counted_episodes(await service.list_episodes(name))
+        assert before == counted_episodes(whole)[:2]
         assert len(await service.list_episodes(other)) == 1
         again, resumed = await finish(service, name, 1)
-    assert counted(again) == counted(whole)
+    assert counted_episodes(again) == counted_episodes(whole)
     assert resumed["nodes"] == profile["nodes"]
     words = [sys.executable, "-m", "animalcat", "session", "show", "--verify", session, "--data"]
     done = subprocess.run([*words, tmp_path / "again"], capture_output=True, check=True)

@@ -72,13 +72,13 @@ class Log(list[Stop]):
             return function(*args, **options)
 
         @functools.wraps(function)
-        async def answered(*args: Any, **options: Any) -> Any:
+        async def answer_and_stop(*args: Any, **options: Any) -> Any:
             found = await function(*args, **options)
             self.append(stop)
             return found
 
         # What the walk begins with is a wait: it is passed when the answer has come.
-        return answered if stop == OUTCOME[0] else note_call
+        return answer_and_stop if stop == OUTCOME[0] else note_call
 
 
 async def test_the_functions_of_the_map_exist() -> None:

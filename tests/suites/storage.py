@@ -67,7 +67,7 @@ def attempt(session: str, number: int, k: int = 0) -> Episode:
     return Episode(session, number, k, DECISION, agent_instance="p1")
 
 
-def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
+def finish_attempt(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
     """Return the attempt, finished."""
     return replace(
         episode,
@@ -84,7 +84,7 @@ WRITES_TO_X: list[Callable[[SqlStore], Any]] = [
     lambda s: s.set_state("x", SessionState.RUNNING),
     lambda s: s.pause("x", True),
     lambda s: s.open_episode(attempt("x", 0)),
-    lambda s: s.finish_episode(finished(attempt("x", 0))),
+    lambda s: s.finish_episode(finish_attempt(attempt("x", 0))),
     lambda s: s.put_certificate("x", StoredCertificate(16, True, {})),
     lambda s: s.finish_session("x", SessionState.FINISHED, "", {}, STATUS),
 ]
@@ -120,7 +120,7 @@ class StorageSuite:
         recording.write_bytes(b"steps")
         store.open_episode(attempt(session, 0))
         assert [link.what for link in store.chain(session).links] == ["session", "standing"]
-        store.finish_episode(finished(attempt(session, 0)), files)
+        store.finish_episode(finish_attempt(attempt(session, 0)), files)
         store.invalidate_episode(session, 0, 0, "a bad day")
         store.put_certificate(session, StoredCertificate(16, True, {"a": 0.1}), "cd" * 32)
         nodes: dict[str, Any] = {"nodes": {}}
@@ -222,7 +222,7 @@ class StorageSuite:
     ) -> None:
         """A repeated attempt, before which nothing was learnt, keeps the stored capabilities."""
         store.open_episode(attempt(session, 0), STATUS, MISFIT)
-        store.finish_episode(finished(attempt(session, 0), Outcome.VOID))
+        store.finish_episode(finish_attempt(attempt(session, 0), Outcome.VOID))
         store.open_episode(attempt(session, 0, 1))
         found = store.session(session)
         assert found is not None
@@ -232,7 +232,7 @@ class StorageSuite:
         """Successes and failures count; voids and faults do not."""
         for number, outcome in enumerate(Outcome):
             store.open_episode(attempt(session, number))
-            store.finish_episode(finished(attempt(session, number), outcome))
+            store.finish_episode(finish_attempt(attempt(session, number), outcome))
         found = store.session(session)
         assert found is not None
         assert (found.episodes, found.successes) == (2, 1)
@@ -242,28 +242,28 @@ class StorageSuite:
         """Every value of an attempt survives, first open and then finished."""
         store.open_episode(attempt(session, 0))
         assert store.episodes(session) == [attempt(session, 0)]
-        store.finish_episode(finished(attempt(session, 0)))
-        assert store.episodes(session) == [finished(attempt(session, 0))]
+        store.finish_episode(finish_attempt(attempt(session, 0)))
+        assert store.episodes(session) == [finish_attempt(attempt(session, 0))]
 
     def test_a_finished_episode_is_immutable(self, store: SqlStore, session: str) -> None:
         """A finished attempt is neither finished again, nor opened again, nor counted twice."""
         store.open_episode(attempt(session, 0))
-        store.finish_episode(finished(attempt(session, 0)))
+        store.finish_episode(finish_attempt(attempt(session, 0)))
         with pytest.raises(AlreadyFinishedError):
-            store.finish_episode(finished(attempt(session, 0), Outcome.FAILURE))
+            store.finish_episode(finish_attempt(attempt(session, 0), Outcome.FAILURE))
         with pytest.raises(AlreadyFinishedError):
             store.open_episode(attempt(session, 0))
         with pytest.raises(AlreadyFinishedError):
             store.open_episode(attempt(session, 0, 1))
-        assert store.episodes(session) == [finished(attempt(session, 0))]
+        assert store.episodes(session) == [finish_attempt(attempt(session, 0))]
 
     def test_of_two_open_attempts_one_counts(self, store: SqlStore, session: str) -> None:
         """At most one attempt at a number counts, whatever callers do."""
         for k in (0, 1):
             store.open_episode(attempt(session, 0, k))
-        store.finish_episode(finished(attempt(session, 0, 1)))
+        store.finish_episode(finish_attempt(attempt(session, 0, 1)))
         with pytest.raises(AlreadyFinishedError):
-            store.finish_episode(finished(attempt(session, 0, 0)))
+            store.finish_episode(finish_attempt(attempt(session, 0, 0)))
         assert [e.outcome for e in store.episodes(session)] == [None, Outcome.SUCCESS]
 
     def test_a_person_says_what_attempts_are_at_which_code_failed(
@@ -305,16 +305,16 @@ class StorageSuite:
         """The number of an invalid episode may be played again; the first reason stays."""
         for number in (0, 1):
             store.open_episode(attempt(session, number))
-            store.finish_episode(finished(attempt(session, number)))
+            store.finish_episode(finish_attempt(attempt(session, number)))
         invalid = store.invalidate_episode(session, 0, 0, "the agent cheated")
-        assert invalid == replace(finished(attempt(session, 0)), invalid="the agent cheated")
+        assert invalid == replace(finish_attempt(attempt(session, 0)), invalid="the agent cheated")
         assert not invalid.counts
         assert store.invalidate_episode(session, 0, 0, "again") == invalid
         found = store.session(session)
         assert found is not None
         assert (found.episodes, found.successes) == (1, 1)
         store.open_episode(attempt(session, 0, 1))
-        store.finish_episode(finished(attempt(session, 0, 1), Outcome.FAILURE))
+        store.finish_episode(finish_attempt(attempt(session, 0, 1), Outcome.FAILURE))
         assert [e.counts for e in store.episodes(session)] == [False, True, True]
         with pytest.raises(KeyError):
             store.invalidate_episode(session, 7, 0, "why")
@@ -412,7 +412,7 @@ class StorageSuite:
         """Attempts are in order of number and attempt, filtered by outcome or number."""
         for number, outcome in enumerate((Outcome.SUCCESS, Outcome.VOID, Outcome.FAILURE)):
             store.open_episode(attempt(session, number))
-            store.finish_episode(finished(attempt(session, number), outcome))
+            store.finish_episode(finish_attempt(attempt(session, number), outcome))
         store.open_episode(attempt(session, 1, 1))
         places: list[tuple[int, int]] = []
         page = Page(3)
@@ -437,7 +437,7 @@ class StorageSuite:
             store.create_session(name, SPEC, NOW)
         for number, name in enumerate((*made, session)):
             store.open_episode(attempt(name, number))
-            store.finish_episode(finished(attempt(name, number)))
+            store.finish_episode(finish_attempt(attempt(name, number)))
         for size in (1, 3):
             places: list[tuple[str, int]] = []
             page = Page(size)
@@ -462,7 +462,9 @@ class StorageSuite:
             store.open_episode(opened)
             failed = Ruling.AWAITED if outcome is Outcome.VOID else None
             spent = Spent(0.5, 10, number, {"EUR": 0.25} if number else {"ALL": 2.0})
-            store.finish_episode(replace(finished(opened, outcome), ruling=failed, spent=spent))
+            store.finish_episode(
+                replace(finish_attempt(opened, outcome), ruling=failed, spent=spent)
+            )
             assert store.recount(session)[0] == store.recount(session)[1]
         all_spent = Spent(2.0, 40, 6, {"ALL": 2.0, "EUR": 0.75})
         assert store.recount(session)[0] == (2, 1, 1, all_spent)
@@ -491,7 +493,7 @@ class StorageSuite:
                 attempt(session, number), decision=replace(DECISION, instance=name, made=made)
             )
             store.open_episode(opened)
-            store.finish_episode(finished(opened, outcome))
+            store.finish_episode(finish_attempt(opened, outcome))
         store.invalidate_episode(session, 0, 0, "the lamp was off")
         store.create_session("idle", SPEC, NOW)
         told = store.first_outcomes({session: 5, "idle": 5})
@@ -534,7 +536,7 @@ class StorageSuite:
         """Neither records nor the request id stay behind, and the id may be used again."""
         made = store.create_session("t", SPEC, NOW, "r1").id
         store.open_episode(attempt(made, 0))
-        store.finish_episode(finished(attempt(made, 0)))
+        store.finish_episode(finish_attempt(attempt(made, 0)))
         store.put_certificate(made, StoredCertificate(16, True, {}))
         store.finish_session(made, SessionState.FINISHED, "", {"nodes": {}}, STATUS)
         gone: list[str] = []
@@ -596,7 +598,7 @@ class StorageSuite:
             try:
                 for number in range(5):
                     store.open_episode(attempt(session, number))
-                    store.finish_episode(finished(attempt(session, number)))
+                    store.finish_episode(finish_attempt(attempt(session, number)))
                     found = store.session(session)
                     assert found is not None
                     assert found.episodes == found.successes == number + 1

@@ -25,7 +25,7 @@ from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Proble
 from animalcat.arena_configs.placement import Placement
 from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
-from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes, merged
+from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes, merge_arenas
 from animalcat.arenas.arena_files import same_names
 from animalcat.cli.arena.families import make
 from animalcat.cli.arena.files import found_files, instance_name, named_files, tell_problems
@@ -44,12 +44,12 @@ from animalcat.cli.shared.output import (
 )
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.table import Column
-from animalcat.cli.shared.tables import headed, there
+from animalcat.cli.shared.tables import column_of, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.machine.kept import KeptTexts
 from animalcat.machine.marks import mark
 from animalcat.service.batteries.drafts import Draft, fixed_arena
-from animalcat.service.batteries.file_features import FeatureRow, Plan, measure_files, placed_by
+from animalcat.service.batteries.file_features import FeatureRow, Plan, measure_files, place_by_plan
 from animalcat.service.batteries.findings import alike
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def show(
     chosen = min(config.arenas) if number is None else number
     try:
         instance, episode, place = _episode_of(config, chosen, file.stem)
-        placed, played_by = placed_by(
+        placed, played_by = place_by_plan(
             episode, instance, Plan(chance.seed, chance.rng, chance.build)
         )
         placement = placed[place]
@@ -371,7 +371,7 @@ def episodes_of(file: Path, name: str, number: int | None, build: Build) -> list
     config = _load(file, build)
     try:
         if number is not None:
-            return [(f"{name}-{number}", merged(config, number))]
+            return [(f"{name}-{number}", merge_arenas(config, number))]
         arenas = episodes(config)
         if not arenas:
             raise ArenaError("the configuration has no arena")
@@ -525,7 +525,7 @@ def _flat(row: FeatureRow) -> dict[str, Any]:
 
 
 def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
-    heads = {name: headed(name, feature.unit) for name, feature in FEATURES.items()}
+    heads = {name: column_of(name, feature.unit) for name, feature in FEATURES.items()}
     columns = [
         "instance",
         *FEATURES,

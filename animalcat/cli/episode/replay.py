@@ -136,12 +136,12 @@ def _film(source: Source, path: Path, resolution: int, speed: float, backend: st
     rate = speed / (PHYSICS_STEP * period)
     with progress("drawing") as tell:
 
-        def told() -> Iterator[npt.NDArray[np.uint8]]:
+        def film_with_progress() -> Iterator[npt.NDArray[np.uint8]]:
             for number, picture in enumerate(film(source.recording, resolution, backend), 1):
                 tell(f"drawing {source.label}", number, steps)
                 yield picture
 
-        write_video(path, told(), rate)
+        write_video(path, film_with_progress(), rate)
     return str(path)
 
 

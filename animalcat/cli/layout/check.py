@@ -30,7 +30,7 @@ from animalcat.cli.shared.outcome_options import Seed
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_table, say
 from animalcat.cli.shared.progress import progress
 from animalcat.layouts.checking.checks import posterior_predictive, prior_predictive, residuals
-from animalcat.layouts.checking.predict import LayoutAssessor, as_shares, held_out, splits
+from animalcat.layouts.checking.predict import LayoutAssessor, as_shares, predict_held_out, splits
 from animalcat.layouts.checking.scores import murphy
 from animalcat.layouts.checking.screening import predictive_power
 from animalcat.layouts.inference.fit import FitResult
@@ -159,7 +159,7 @@ def _predict_held_out(
         return None
     layout = fitted.layout
     assessor = LayoutAssessor(layout, seed, by="live")
-    kept = held_out(assessor, instances, outcomes, splits(len(outcomes), seed, repeats))
+    kept = predict_held_out(assessor, instances, outcomes, splits(len(outcomes), seed, repeats))
     shares = as_shares(layout, kept.outcomes, instances.rows(kept.rows).features(layout))
     power = predictive_power(type(kept)(kept.rows, kept.predicted, shares, kept.repeat), seed=seed)
     parts = murphy(kept.predicted, shares)

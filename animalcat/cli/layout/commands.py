@@ -7,7 +7,7 @@ from typing import Final
 
 import typer
 
-from animalcat.cli.shared.command_help import unused
+from animalcat.cli.shared.command_help import stand_in
 
 VERBS: Final[dict[str, tuple[str, str, str]]] = {
     "show": ("show", "show", "List layouts, show what one says, or draw it."),
@@ -31,5 +31,5 @@ def app_for(verb: str) -> typer.Typer:
             loaded = importlib.import_module(f"animalcat.cli.layout.{module}")
             app.command(name)(getattr(loaded, function))
         else:
-            app.command(name, help=text)(unused)
+            app.command(name, help=text)(stand_in)
     return app

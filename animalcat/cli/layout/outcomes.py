@@ -16,7 +16,7 @@ from animalcat.cli.shared.output import fail, say
 from animalcat.cli.shared.progress import progress
 from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.fitting.fits import Fit, fit_instances
-from animalcat.layouts.library.choice import choose, hint, look_at, said
+from animalcat.layouts.library.choice import choose, hint, look_at, words_of_choice
 from animalcat.layouts.model.instances import (
     CoveredOutcomes,
     OutcomeTable,
@@ -90,7 +90,7 @@ def read_meant(
             choice = choose(layout, look)
             layouts.append(layout if variant else choice.layout)
             if choice.covered:
-                notes += [said(layouts[-1], choice), hint(layouts[-1], choice, look)]
+                notes += [words_of_choice(layouts[-1], choice), hint(layouts[-1], choice, look)]
         return _cover(table, [*filter(None, notes)], exported, layouts), layouts
 
     return or_fail(path, read)

@@ -8,7 +8,12 @@ from tempfile import TemporaryDirectory
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.cli.layout.show import load
-from animalcat.cli.shared.arena_outcomes import OnBattery, marked_by, on_battery, passed_on
+from animalcat.cli.shared.arena_outcomes import (
+    OnBattery,
+    mark_battery,
+    on_battery,
+    outcomes_of_rewards,
+)
 from animalcat.cli.shared.outcome_options import As
 from animalcat.cli.shared.outcome_table import INSTANCE, or_fail
 from animalcat.cli.shared.output import fail
@@ -49,8 +54,8 @@ def outcomes_on_arenas(
         with TemporaryDirectory() as store:  # until it is known which arenas are the same
             names = read_sheet(outcomes).column(INSTANCE)
             battery = battery_of_folder(folder, names, Path(store))
-            battery = marked_by(battery, pass_marks, outcomes, taken_as)
-            played = passed_on(battery, outcomes, agents, taken_as)
+            battery = mark_battery(battery, pass_marks, outcomes, taken_as)
+            played = outcomes_of_rewards(battery, outcomes, agents, taken_as)
             meant = layout if named[1] else chosen_variant(battery, layout)
             return on_battery(meant, battery, played, keep_drawn=keep_drawn), meant
 

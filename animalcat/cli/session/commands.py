@@ -25,7 +25,7 @@ from animalcat.cli.shared.agent_options import (
 )
 from animalcat.cli.shared.command_help import SameAgent
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.option_table import shown
+from animalcat.cli.shared.option_table import observation_of
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -97,7 +97,7 @@ def run(plan: SessionPlan) -> None:
         else:
             say(session.id)
         return
-    check_reference(plan.agent, shown(SessionOptions, plan.options))
+    check_reference(plan.agent, observation_of(SessionOptions, plan.options))
     check_apart([plan.agent], plan.bounds, None if common().server else data_folder())
     with plan.client() as client:
         session = plan.create(client)

@@ -226,7 +226,7 @@ class LiveSession:
         for _, outcome in sorted(self._outcomes.items())[-_LAST:]:
             dots.append(*_DOTS.get(outcome, ("·", "dim")))
         parts.append(dots)
-        parts.append(Text(f"playing: {self._played()}"))
+        parts.append(Text(f"playing: {self._words_of_playing()}"))
         if session.misfit:
             parts.append(Text(f"alarm: the layout does not describe the agent {session.misfit}"))
         return Group(*parts)
@@ -248,7 +248,7 @@ class LiveSession:
             [*(Text(line, "bold") for line in table.head), *map(Text, table.body)]
         )
 
-    def _played(self) -> str:
+    def _words_of_playing(self) -> str:
         if self._session.over:
             return f"nothing: {self._session.reason}"
         if not self._playing:

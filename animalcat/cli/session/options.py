@@ -16,7 +16,7 @@ from animalcat.cli.shared.batteries import find_battery, say_coverage, say_layou
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, END, PLAYED
 from animalcat.cli.shared.common import common
-from animalcat.cli.shared.option_table import read_options, shown, with_options
+from animalcat.cli.shared.option_table import observation_of, read_options, with_options
 from animalcat.cli.shared.output import fail, print_json, say, status
 from animalcat.cli.shared.remote import AllowPlugin, client_for, place
 from animalcat.client import Client
@@ -232,7 +232,7 @@ def tell_tokens(agent: str, chosen: dict[str, Any], prices: tuple[float, float] 
     if model is None:
         fail(f"--dry-run tells of the tokens of a language model, and {agent} is none")
     episodes = int(chosen.get("max_episodes", SPEC.stop.max_episodes))
-    given, returned, answers = model.expected(shown(SessionOptions, chosen), episodes)
+    given, returned, answers = model.expected(observation_of(SessionOptions, chosen), episodes)
     found: dict[str, Any] = {"episodes": episodes, "given": given, "returned": returned}
     if prices is not None:
         found["cost"] = (given * prices[0] + returned * prices[1]) / 1e6

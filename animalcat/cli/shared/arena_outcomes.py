@@ -15,7 +15,7 @@ from animalcat.cli.shared.outcome_table import (
     INSTANCE,
     Outcomes,
     is_export,
-    judged,
+    judge_rewards,
     marks_of,
     rewards_of,
 )
@@ -43,7 +43,7 @@ UNKNOWN: Final = "not in the battery"
 """Why outcomes on an arena are left out that the battery does not have."""
 
 
-def marked_by(
+def mark_battery(
     battery: Battery,
     pass_marks: Path | str | None,
     outcomes: Path | str,
@@ -69,9 +69,9 @@ def marked_by(
     if is_export(outcomes):
         raise TableError("--pass-marks goes with final rewards; it says what was passed")
     given = marks_of(pass_marks)
-    named = named_in(battery, list(given.index))
+    named = battery_names(battery, list(given.index))
     marks = {named[str(k)]: float(v) for k, v in given.items() if not math.isnan(v)}
-    played = named_in(battery, read_sheet(outcomes).column(INSTANCE))
+    played = battery_names(battery, read_sheet(outcomes).column(INSTANCE))
     known = set(battery.index)
     if lost := [name for name in played.values() if name in known and name not in marks]:
         raise TableError(f"{pass_marks}: {lost[0]} has no pass mark")
@@ -84,7 +84,7 @@ def marked_by(
     return battery.marked(marks)
 
 
-def passed_on(
+def outcomes_of_rewards(
     battery: Battery,
     outcomes: Path | str,
     agents: Sequence[str] = (),
@@ -109,7 +109,7 @@ def passed_on(
             "fit a layout to it by --table"
         )
     rewards, words = rewards_of(outcomes, agents)
-    named = named_in(battery, list(rewards.index), list(rewards.columns))
+    named = battery_names(battery, list(rewards.index), list(rewards.columns))
     rewards.index = list(named.values())
     known = set(battery.index)
     marks = {instance.name: instance.pass_mark for instance in battery.instances}
@@ -118,14 +118,14 @@ def passed_on(
         for instance in battery.instances
         if "greatestReturn" in instance.features
     }
-    by_agent = judged(rewards, marks, most, words=words, taken_as=taken_as)
+    by_agent = judge_rewards(rewards, marks, most, words=words, taken_as=taken_as)
     for agent, own in by_agent.items():  # those that the battery does not have are counted later
         column = rewards[agent]
         own |= {str(k): math.nan for k in column[column.notna()].index if str(k) not in known}
     return by_agent
 
 
-def named_in(
+def battery_names(
     battery: Battery, given: Sequence[str], columns: Collection[str] = ()
 ) -> dict[str, str]:
     """The names of a battery's instances by what a table calls them; others keep their names.

@@ -11,7 +11,7 @@ from animalcat.arenas.arena_files import battery_files, battery_id
 from animalcat.arenas.battery_reference import Meant
 from animalcat.cli.shared.output import fail, say
 from animalcat.cli.shared.progress import operation_progress
-from animalcat.cli.shared.tables import left_out, variant_words
+from animalcat.cli.shared.tables import variant_words, words_of_coverage
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.machine.compiling import SIMULATOR, while_compiling
@@ -58,7 +58,7 @@ def find_battery(client: Client, battery: str, features: Path | None = None, *, 
 
 def _say_if_not_allowed(client: Client, battery: str, error: AnimalcatError) -> None:
     """Raise what the server says of an unknown battery, if a plugin that it may not run has it."""
-    name = battery_reference.spelled(battery).name
+    name = battery_reference.spelling_of(battery).name
     if error.code == "UNKNOWN_BATTERY" and name:
         try:
             client.get_battery(name)
@@ -139,7 +139,7 @@ def say_coverage(client: Client, session: Session, *, variant: bool) -> None:
     profile = client.profile(session)
     if variant and (words := variant_words(profile)):
         say(words, err=True)
-    if gaps := left_out(profile):
+    if gaps := words_of_coverage(profile):
         say(f"note: {gaps}", err=True)
 
 

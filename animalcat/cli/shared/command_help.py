@@ -109,7 +109,7 @@ def _help_all() -> Any:
     return typer.main.get_command(app).params[0]
 
 
-def unused() -> None:
+def stand_in() -> None:
     """Stands for a command that this call does not name, so that its module is not imported."""
 
 

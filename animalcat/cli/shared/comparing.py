@@ -13,7 +13,7 @@ from animalcat.cli.shared.remote import client_for
 from animalcat.cli.shared.table import Column
 from animalcat.layouts.checking.compare import few_standings
 from animalcat.machine.files import write_whole
-from animalcat.plots.given import numbered
+from animalcat.plots.given import number_agents
 from animalcat.plots.results import read_results
 from animalcat.service.reporting.comparison import (
     Comparison,
@@ -61,7 +61,9 @@ def read_measured(names: Sequence[str], *, whole: bool) -> dict[str, Any]:
             fail(str(error))
         read[name] = [(result.agent, result)]
     found = [one for name in names for one in read[name]]
-    return dict(zip(numbered([agent for agent, _ in found]), [o for _, o in found], strict=True))
+    return dict(
+        zip(number_agents([agent for agent, _ in found]), [o for _, o in found], strict=True)
+    )
 
 
 def side_by_side(agents: Mapping[str, Any], *, mixed: bool) -> Comparison:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from animalcat.cli.shared.arena_outcomes import check_demands, named_in, passed_on
+from animalcat.cli.shared.arena_outcomes import battery_names, check_demands, outcomes_of_rewards
 from animalcat.cli.shared.outcome_options import As
 from animalcat.cli.shared.outcome_table import Outcomes, is_export
 from animalcat.layouts.adaptive.pooling import ContradictionError
@@ -84,14 +84,14 @@ def of_file(
         TableError: The table does not fit.
     """
     if not is_export(path):
-        return EarlierOutcomes(passed_on(battery, path, agents, taken_as), {}, set())
+        return EarlierOutcomes(outcomes_of_rewards(battery, path, agents, taken_as), {}, set())
     if taken_as is not None:
         raise TableError("--as goes with final rewards; it says what was passed")
     try:
         frame = read_outcomes(path)
     except (OutcomesError, OSError) as error:
         raise TableError(str(error)) from None
-    named = named_in(battery, [str(name) for name in frame["instance"].unique()])
+    named = battery_names(battery, [str(name) for name in frame["instance"].unique()])
     frame["instance"] = [named[str(name)] for name in frame["instance"]]
     same = check_demands(battery, frame.to_dict("records"), feature_units(frame), str(path))
     firsts = _firsts(frame, str(path), same)

@@ -12,7 +12,7 @@ from typer.models import ArgumentInfo, ParameterInfo
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
 from animalcat.cli.shared.output import BAD_INPUT, fail
 from animalcat.envs.types import ObservationSpec
-from animalcat.values.options import SPEC, Option, given, options_of
+from animalcat.values.options import SPEC, Option, given_options, options_of
 
 SHARES: Final = "How episodes are shared out"
 """A group of options."""
@@ -88,15 +88,15 @@ def read_options(kind: type, values: Mapping[str, Any], listed: str = "targets")
     if listed in options:
         options[listed] = _shares(options[listed])
     try:
-        given(kind, options)
+        given_options(kind, options)
     except (TypeError, ValueError) as error:
         fail(str(error), BAD_INPUT)
     return options
 
 
-def shown(kind: type, options: Mapping[str, Any]) -> ObservationSpec:
+def observation_of(kind: type, options: Mapping[str, Any]) -> ObservationSpec:
     """What the agent sees with some options."""
-    return given(kind, options).get("observation_spec", SPEC.observation_spec)
+    return given_options(kind, options).get("observation_spec", SPEC.observation_spec)
 
 
 def _parameter(option: Option) -> inspect.Parameter:

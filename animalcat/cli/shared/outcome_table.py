@@ -117,7 +117,7 @@ def marks_of(source: Source) -> pd.Series[float]:
     return pd.Series(sheet.numbers("pass_mark"), index=list(names), name="pass_mark")
 
 
-def judged(
+def judge_rewards(
     rewards: pd.DataFrame,
     marks: Mapping[str, float],
     most: Mapping[str, float],

@@ -9,7 +9,7 @@ import webbrowser
 
 from animalcat.cli.shared.output import say
 from animalcat.service.web.application import MakePart
-from animalcat.service.web.serving import shown
+from animalcat.service.web.serving import show_pages
 
 
 def serve_page(part: MakePart, verb: str, port: int, browser: bool) -> None:
@@ -24,7 +24,7 @@ def serve_page(part: MakePart, verb: str, port: int, browser: bool) -> None:
     Raises:
         OSError: The port is taken.
     """
-    with shown([part], port) as pages:
+    with show_pages([part], port) as pages:
         link = pages.link()
         say(f"{verb} at {link}\nCtrl-C ends")
         if browser:

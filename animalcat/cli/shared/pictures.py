@@ -14,7 +14,7 @@ from animalcat.cli.shared.profile_files import read_profiles
 from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
 from animalcat.layouts.model.tables import guess
-from animalcat.plots.given import numbered
+from animalcat.plots.given import number_agents
 from animalcat.plots.results import Results, read_results, received_results
 from animalcat.plots.style import FORMATS
 
@@ -73,7 +73,9 @@ def _subjects(given: Sequence[str]) -> dict[str, Any]:
         else:
             result = next(results)
             found.append((result.agent, result))
-    return dict(zip(numbered([name for name, _ in found]), [one for _, one in found], strict=True))
+    return dict(
+        zip(number_agents([name for name, _ in found]), [one for _, one in found], strict=True)
+    )
 
 
 def _choose(subjects: Mapping[str, Any], agents: Sequence[str]) -> Mapping[str, Any]:
@@ -95,11 +97,11 @@ def _single(subjects: Mapping[str, Any]) -> Any:
 
 def sources(results: Sequence[Results]) -> str:
     """Where the numbers of a picture come from, which its file keeps."""
-    from animalcat.service.reporting.session_report import played_on
+    from animalcat.service.reporting.session_report import words_of_backend
 
     return "; ".join(
         f"{result.agent}: {result.profile.get('provenance', {}).get('session', '')} on "
-        f"{played_on(result.profile)}"
+        f"{words_of_backend(result.profile)}"
         for result in results
     )
 

@@ -52,14 +52,14 @@ REFERENCES: Final = {
 _ENDING: Final = ".nc.gz"
 
 
-def named(agent: str, battery: str) -> str:
+def file_name_of(agent: str, battery: str) -> str:
     """The name of a shipped file."""
     return f"{agent}@{battery}{_ENDING}"
 
 
 def batteries(agent: str) -> list[str]:
     """The batteries on which the profile of an agent is shipped, by name."""
-    files = FOLDER.glob(named(agent, "*"))
+    files = FOLDER.glob(file_name_of(agent, "*"))
     return sorted(path.name.partition("@")[2].removesuffix(_ENDING) for path in files)
 
 
@@ -94,7 +94,7 @@ def reference_content(name: str, battery: str) -> bytes:
             "of different batteries can be compared where their layouts are the same: name one "
             f"behind {PREFIX}{agent}@"
         )
-    return gzip.decompress((FOLDER / named(agent, chosen)).read_bytes())
+    return gzip.decompress((FOLDER / file_name_of(agent, chosen)).read_bytes())
 
 
 def _join(names: Sequence[str]) -> str:

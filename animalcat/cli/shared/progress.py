@@ -107,11 +107,11 @@ def operation_progress(title: str) -> Generator[Callable[[Operation], None]]:
     """
     with progress(title) as tell:
 
-        def told(operation: Operation) -> None:
+        def tell_operation(operation: Operation) -> None:
             words = f"{title}: {operation.message}" if operation.message else title
             tell(words, operation.done, operation.total or None)
 
-        yield told
+        yield tell_operation
 
 
 def _lines(wait: float, waiting: Callable[[str], None]) -> Tell:

@@ -140,12 +140,12 @@ def client_for(*, builds: Sequence[Path] = (), plugins: Sequence[str] = ()) -> G
                     client = stack.enter_context(connect(server))
             else:
                 # Brings the whole server, which a client of another machine's does without.
-                from animalcat.service.host.private import server_for, shown_to_own
+                from animalcat.service.host.private import proof_for_own, server_for
 
                 with status("starting"):
                     given = None, common().data, builds, plugins
                     address = stack.enter_context(server_for(*given))
-                    client = stack.enter_context(connect(address, **shown_to_own(data_folder())))
+                    client = stack.enter_context(connect(address, **proof_for_own(data_folder())))
             yield client
     except AnimalcatError as error:
         unreachable = error.code in ("UNAVAILABLE", "SHUTTING_DOWN")

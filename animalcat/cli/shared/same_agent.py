@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from animalcat.cli.shared.output import fail
-from animalcat.lab.agents import changed
+from animalcat.lab.agents import words_of_change
 from animalcat.values import Campaign, Session
 
 
 def check_session(session: Session, reference: str, *, same_agent: bool) -> None:
     """End the command where a session is of another agent, and nobody says that it is the same."""
-    if not same_agent and (changes := changed(session, reference)):
+    if not same_agent and (changes := words_of_change(session, reference)):
         fail(
             f"{session.id} has {session.episodes} episodes of another agent: {changes}. Measure "
             "this one in a session of its own (animalcat session run), or say --same-agent to go "
@@ -22,7 +22,7 @@ def check_campaign(campaign: Campaign, *, same_agent: bool) -> None:
     if same_agent:
         return
     for session in campaign.sessions:
-        if changes := changed(session, session.spec.agent):
+        if changes := words_of_change(session, session.spec.agent):
             fail(
                 f"campaign {campaign.id} has {session.episodes} episodes of another "
                 f"{session.spec.agent}: {changes}. Say --take {(campaign.spec.take or 1) + 1} for "

@@ -72,7 +72,7 @@ def lay_out(
         for column in asked
         if rows and all(isinstance(row.get(column.name), int | float) for row in rows)
     }
-    cells = [[shown(row.get(column.name)) for column in asked] for row in rows]
+    cells = [[show_cell(row.get(column.name)) for column in asked] for row in rows]
     lines = [[column.name for column in asked], *cells]
     if width is None:
         lines = [[" ".join(cell.split()) for cell in line] for line in lines]
@@ -104,7 +104,7 @@ def lay_out(
     return TableLines(head, [line for row in body for line in row], gone)
 
 
-def shown(value: Any) -> str:
+def show_cell(value: Any) -> str:
     """A value as a cell."""
     if value is None:
         return "-"

@@ -29,7 +29,7 @@ ALWAYS: Final = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
 """Meta-features that tables show even where they are 0 everywhere."""
 
 
-def headed(name: str, unit: str) -> str:
+def column_of(name: str, unit: str) -> str:
     """The column of a meta-feature in every table: its name, and its unit where it has one."""
     return f"{name} [{unit}]" if unit else name
 
@@ -77,7 +77,7 @@ def print_nodes(profile: Mapping[str, Any], title: str) -> None:
             console().print(f"{word}: {STATUS_MEANS[word]}", highlight=False)
 
 
-def left_out(profile: Mapping[str, Any]) -> str:
+def words_of_coverage(profile: Mapping[str, Any]) -> str:
     """How many arenas of the battery the layout covers, and why not the others; empty if all."""
     coverage = profile["provenance"].get("coverage")
     return coverage_words(coverage) if coverage else ""
@@ -121,7 +121,7 @@ def words_of_part(profile: Mapping[str, Any], key: str) -> str:
     return str(about.get("words", ""))
 
 
-def calibrated(profile: Mapping[str, Any]) -> str:
+def calibration_words(profile: Mapping[str, Any]) -> str:
     """By which earlier agents the layout was calibrated, in a sentence or two; empty if none."""
     calibration = profile["provenance"].get("calibration")
     if not calibration:
@@ -176,11 +176,11 @@ def print_profile(
     for warning in warnings(profile):
         console().print(warning, highlight=False)
     print_nodes(profile, title)
-    if calibration := calibrated(profile):
+    if calibration := calibration_words(profile):
         console().print(calibration, highlight=False)
     if variant := variant_words(profile):
         console().print(variant, highlight=False)
-    if gaps := left_out(profile):
+    if gaps := words_of_coverage(profile):
         console().print(gaps, highlight=False)
     said = [words_of_part(profile, key) for key in ("agent_failures", "withdrawals")]
     for sentence in filter(None, (*said, voids(profile))):

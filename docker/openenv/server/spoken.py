@@ -133,7 +133,7 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
         return None
 
 
-def spoken(text: str) -> Tongue:
+def read_tongue(text: str) -> Tongue:
     """Read a tongue that is answered by text.
 
     Raises:

@@ -57,7 +57,7 @@ class ActionLimit(Protocol):
         ...
 
 
-def drawn(name: str, *seeds: int) -> np.random.Generator:
+def limit_numbers(name: str, *seeds: int) -> np.random.Generator:
     """The random numbers of a limit, which no other limit draws from."""
     return np.random.default_rng([crc32(name.encode()), *seeds])
 
@@ -101,14 +101,14 @@ class Lapses:
 
     def begin(self, info: EpisodeInfo) -> None:
         """Prepare for an episode."""
-        self._random = drawn("lapses", info.seed)
+        self._random = limit_numbers("lapses", info.seed)
         kept = 1.0 - self._lapses
         if self._tires:
             kept *= 1.0 - min(1.0, info.episode / self._tires)
         if self._learns:
             kept *= min(1.0, info.episode / self._learns)
         day = info.episode // EPISODES_OF_A_DAY
-        if drawn("days", self._seed, day).random() < self._days:
+        if limit_numbers("days", self._seed, day).random() < self._days:
             kept = 0.0
         self.share = 1.0 - kept
 
@@ -137,7 +137,7 @@ class OneSide:
 
     def begin(self, info: EpisodeInfo) -> None:
         """Prepare for an episode."""
-        self._now = drawn(self._side, info.seed).random() < self._share
+        self._now = limit_numbers(self._side, info.seed).random() < self._share
 
     def do(self, action: int, observation: Observation) -> int:
         """The action, without a turn to the other side."""

@@ -16,7 +16,7 @@ from animalcat.envs.agents.limits.acting import (
     OneSide,
     Walk,
     check_color,
-    drawn,
+    limit_numbers,
 )
 from animalcat.envs.agents.limits.catalogue import COLORS, LAST_PLACE, SIDES, SWITCHES
 from animalcat.envs.agents.limits.context import ContextAgent, Elsewhere, check_context
@@ -158,7 +158,7 @@ def settings_for(reference: Reference, seed: int) -> dict[str, object]:
             continue
         if name in _FIELDS:
             settings[_FIELDS[name]] = value
-        elif drawn(name, seed).random() < reference.number(name, 0.0):
+        elif limit_numbers(name, seed).random() < reference.number(name, 0.0):
             settings |= {"side": name} if name in SIDES else {_TAKEN[name]: False}
     cue = reference.limits.get("follows")
     if cue == LAST_PLACE:
@@ -168,7 +168,7 @@ def settings_for(reference: Reference, seed: int) -> dict[str, object]:
     return settings
 
 
-def limited(agent: Agent, reference: Reference) -> Agent:
+def limit_agent(agent: Agent, reference: Reference) -> Agent:
     """An agent with those limits of a reference that are possible with any agent.
 
     Observations are limited before the agent sees them. Its actions pass in this order: a colour

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from animalcat.arena_configs.ground import SIDE
 from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.placement import AGENT_RADIUS
-from animalcat.arena_configs.sightlines import crossed
+from animalcat.arena_configs.sightlines import crossed_lines
 from animalcat.envs.agents.planner.view import LAVA, balls_in, solid_of
 from animalcat.envs.state import AGENT, Column
 from animalcat.envs.types import STATE_COLUMNS
@@ -285,7 +285,7 @@ class Hiders:
         off = self._centers - eye - np.clip(share, 0.0, 1.0)[:, None] * along
         near = np.linalg.norm(off, axis=1) <= self._reach + wide
         for k in np.flatnonzero(near).tolist():
-            hidden |= crossed(self.solids[k], eye, ends)
+            hidden |= crossed_lines(self.solids[k], eye, ends)
         return ~hidden
 
 
@@ -326,7 +326,7 @@ def _hiding_places(
         x, z = solid.center.x + off * dx / flat, solid.center.z + off * dz / flat
         inside = radius <= x <= ARENA_SIDE - radius and radius <= z <= ARENA_SIDE - radius
         own = math.hypot(x - center[0], z - center[2]) < max(solid.half.x, solid.half.z) + radius
-        if inside and not own and crossed(solid, eye, np.array([[x, radius, z]]))[0]:
+        if inside and not own and crossed_lines(solid, eye, np.array([[x, radius, z]]))[0]:
             places.append((x, radius, z))
     return np.array(places, np.float32).reshape(-1, 3)
 

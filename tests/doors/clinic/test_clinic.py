@@ -21,8 +21,8 @@ from animalcat.doors.clinic.items import (
     Abilities,
     Discriminations,
     agents_wanted,
+    choose_short_form,
     fit_item,
-    shortened,
 )
 from animalcat.doors.clinic.population import fit_items
 from animalcat.layouts import load_layout
@@ -56,7 +56,7 @@ def with_demand(items: int, difficulty: Floats, names: list[str]) -> pd.DataFram
 
 
 @pytest.fixture(scope="module")
-def planted() -> Clinic:
+def planted_clinic() -> Clinic:
     """Thirty sound items, and seven of which each has a fault of its own."""
     y, ability, difficulty = rasch(AGENTS, ITEMS, 1)
     g = np.random.default_rng(2)
@@ -93,20 +93,22 @@ def planted() -> Clinic:
         ("unequal", "differs by group"),
     ],
 )
-def test_every_planted_fault_is_found_by_its_kind(planted: Clinic, item: str, kind: str) -> None:
-    found = next(one for one in planted.items if one.item == item)
+def test_every_planted_fault_is_found_by_its_kind(
+    planted_clinic: Clinic, item: str, kind: str
+) -> None:
+    found = next(one for one in planted_clinic.items if one.item == item)
     assert kind in found.kinds, found
     assert found.sentence
 
 
-def test_beside_planted_faults_few_sound_items_are_named(planted: Clinic) -> None:
-    sound = [item for item in planted.faulty if item.item not in {*FAULTY, "i12"}]
+def test_beside_planted_faults_few_sound_items_are_named(planted_clinic: Clinic) -> None:
+    sound = [item for item in planted_clinic.faulty if item.item not in {*FAULTY, "i12"}]
     assert len(sound) <= 1, sound
-    assert planted.twins == (("i12", "twin"),)
-    table = planted.to_frame().set_index("item")
+    assert planted_clinic.twins == (("i12", "twin"),)
+    table = planted_clinic.to_frame().set_index("item")
     assert table["discrimination.low"].isna().sum() == 2  # floor and ceiling
     assert "reversed" in table.index[table["discrimination.high"] < 0.0]
-    assert sum("tells" in item.kinds for item in planted.items) >= ITEMS
+    assert sum("tells" in item.kinds for item in planted_clinic.items) >= ITEMS
 
 
 def test_items_of_a_rasch_model_without_faults_are_left_alone() -> None:
@@ -173,7 +175,7 @@ def test_a_short_form_loses_less_than_random_items() -> None:
     g = np.random.default_rng(8)
     copies = [np.where(g.random(y.shape) < 0.05, 1.0 - y, y) for _ in range(4)]
     names = [*map(str, range(32))]
-    found = shortened(names, np.column_stack(copies), 8, 0, lambda what, done, total: None)
+    found = choose_short_form(names, np.column_stack(copies), 8, 0, lambda what, done, total: None)
     assert len({int(item) % 8 for item in found.items}) == 8
     assert found.error.value < 0.8 * found.at_random.value
 

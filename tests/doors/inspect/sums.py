@@ -31,10 +31,10 @@ def answer(input: list[Any], *_: Any) -> ModelOutput:
     """Right up to eight numbers and in one of three longer sums; the same sum is answered alike."""
     numbers = [int(one) for one in re.findall(r"\d+", input[-1].text)]
     right = len(numbers) <= 8 or numbers[0] % 3 == 0
-    return said(str(sum(numbers) + (not right)))
+    return model_output(str(sum(numbers) + (not right)))
 
 
-def said(text: str) -> ModelOutput:
+def model_output(text: str) -> ModelOutput:
     """What a model says. Its usage is set, since inspect_ai downloads a tokenizer to count it."""
     output = ModelOutput.from_content("mockllm/model", text)
     output.usage = ModelUsage(input_tokens=10, output_tokens=2, total_tokens=12)

@@ -31,7 +31,7 @@ from animalcat.doors.inspect.logs import KEY, Came, LogError, open_log
 from animalcat.doors.inspect.plan import Plan, PlanError
 from animalcat.doors.inspect.report import accuracy_of, profile_of
 from animalcat.doors.inspect.results import CHOICES, PROFILE, SUMMARY
-from animalcat.doors.inspect.session import Session, replayed
+from animalcat.doors.inspect.session import Session, replay_session
 from animalcat.layouts import load_layout
 from tests.doors.inspect.slow_sums import chosen, plain
 from tests.doors.inspect.sums import adder, answer, samples, sums
@@ -79,7 +79,7 @@ def test_the_log_has_the_estimated_accuracy_and_every_choice(tmp_path: Path) -> 
     assert on_disk.metadata[PROFILE] == profile
     # Where the hook did not run, the samples alone give the same.
     read = open_log(log.location)
-    again = replayed(Plan.from_dict(read.header.eval.metadata[KEY]), read.samples)
+    again = replay_session(Plan.from_dict(read.header.eval.metadata[KEY]), read.samples)
     assert [(c.instance, c.propensity) for c in again.choices] == choices(log)
     assert profile_of(again, log.eval.model, log.eval.task) == profile
 
@@ -185,7 +185,7 @@ def test_what_a_filter_held_back_is_counted_and_told(tmp_path: Path) -> None:
     assert profile["provenance"]["refusals"] == sum(told)
     assert f"A filter held back {sum(told)} of the answers" in log.metadata[SUMMARY]
     read = open_log(log.location)
-    again = replayed(Plan.from_dict(read.header.eval.metadata[KEY]), read.samples)
+    again = replay_session(Plan.from_dict(read.header.eval.metadata[KEY]), read.samples)
     assert profile_of(again, log.eval.model, log.eval.task) == profile
 
 
@@ -247,7 +247,7 @@ def test_an_exposure_cap_spares_the_same_few_samples() -> None:
     """Of equal models, no sample is asked of more than the cap says, and intervals stay narrow."""
     of = {"difficulty": "length"}
 
-    def asked(seed: int, **options: Any) -> Session:
+    def play_through(seed: int, **options: Any) -> Session:
         task = adaptive(sums(), LAYOUT, of, stop=12, seed=seed, **options)
         session = Session(task.sample_source.plan)  # pyright: ignore
         while (choice := session.choose()) is not None:
@@ -259,8 +259,8 @@ def test_an_exposure_cap_spares_the_same_few_samples() -> None:
         counts = Counter(choice.instance for one in sessions for choice in one.choices)
         return counts.most_common(1)[0][1]
 
-    free = [asked(seed, policy={"sharpness": 0, "random_share": 0}) for seed in range(6)]
-    capped = [asked(seed, exposure=0.4) for seed in range(20)]
+    free = [play_through(seed, policy={"sharpness": 0, "random_share": 0}) for seed in range(6)]
+    capped = [play_through(seed, exposure=0.4) for seed in range(20)]
     assert most(free) == 6
     assert most(capped) <= 0.4 * 20 + 3 * (0.4 * 0.6 * 20) ** 0.5
     greatest = 1.0 - (1.0 - 0.4) ** (1 / 12)
@@ -494,7 +494,7 @@ def test_a_log_of_another_version_or_another_plan_is_refused(tmp_path: Path) -> 
         Plan.from_dict({**plan, "version": 9})
     other = Plan.from_dict({**plan, "seed": 7})
     with pytest.raises(LogError, match="are not those that its plan chooses"):
-        replayed(other, read.samples)
+        replay_session(other, read.samples)
 
 
 def test_an_eval_set_goes_on_after_a_kill(tmp_path: Path) -> None:

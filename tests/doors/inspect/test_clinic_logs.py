@@ -13,7 +13,7 @@ from inspect_ai.model import get_model
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from tests.doors.inspect.sums import said, sums
+from tests.doors.inspect.sums import model_output, sums
 
 COMMAND = ["battery", "clinic"]
 MODELS = 12
@@ -25,7 +25,7 @@ def adds_up_to(most: int) -> Any:
     def answer(input: list[Any], *_: Any) -> Any:
         numbers = [int(one) for one in re.findall(r"\d+", input[-1].text)]
         slips = (most + len(numbers)) % 5 == 0
-        return said(str(sum(numbers) + int((len(numbers) > most) != slips)))
+        return model_output(str(sum(numbers) + int((len(numbers) > most) != slips)))
 
     return answer
 

@@ -19,7 +19,7 @@ from inspect_ai.model import (
 from animalcat.doors.speech import Tongue, most_tokens
 from animalcat.doors.speech.agents import ModelReference
 from animalcat.doors.speech.estimate import LETTERS, PIXELS
-from animalcat.doors.speech.speaking import ModelAgent, understood
+from animalcat.doors.speech.speaking import ModelAgent, understand
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.envs.agents.load import AgentLoadError, make_agent
@@ -133,7 +133,7 @@ def test_what_is_no_answer_costs_time_and_is_told_apart() -> None:
     ],
 )
 def test_wrong_calls_are_unparseable_and_say_why(output: ModelOutput) -> None:
-    answer = understood(output, Tongue())
+    answer = understand(output, Tongue())
     assert answer.kind == "unparseable"
     assert answer.why
 
@@ -152,7 +152,7 @@ def test_a_provider_that_fails_now_and_then_is_asked_again() -> None:
 def test_an_answer_that_a_limit_of_tokens_cut_off_is_told_apart() -> None:
     message = ChatMessageAssistant(content="Think('It is far, so I")
     choice = ChatCompletionChoice(message=message, stop_reason="max_tokens")
-    cut = understood(ModelOutput(model=NAME, choices=[choice]), Tongue("script"))
+    cut = understand(ModelOutput(model=NAME, choices=[choice]), Tongue("script"))
     assert cut.kind == "limit"
     assert "cut off" in cut.why
 

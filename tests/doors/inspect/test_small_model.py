@@ -24,7 +24,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def served() -> Iterator[str]:
+def model_address() -> Iterator[str]:
     """Where the model listens, on this machine."""
     command = [str(HOME / "python"), str(Path(__file__).with_name("served_model.py"))]
     model = subprocess.Popen(
@@ -39,7 +39,7 @@ def served() -> Iterator[str]:
         model.wait(60)
 
 
-def test_a_small_model_plays_ten_arenas(served: str, tmp_path: Path) -> None:
+def test_a_small_model_plays_ten_arenas(model_address: str, tmp_path: Path) -> None:
     """What it can do is not asked here, only that all it says is read, counted and kept."""
     tongue = "script,picture=0,answers=2"
     command = [
@@ -58,7 +58,7 @@ def test_a_small_model_plays_ten_arenas(served: str, tmp_path: Path) -> None:
             "--json",
         ),
     ]
-    known = {**os.environ, "LOCAL_API_KEY": "none", "LOCAL_BASE_URL": f"{served}/v1"}
+    known = {**os.environ, "LOCAL_API_KEY": "none", "LOCAL_BASE_URL": f"{model_address}/v1"}
     done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     with server_for(None, tmp_path) as address, animalcat.connect(address) as client:

@@ -44,16 +44,16 @@ def serving(app: FastAPI) -> Iterator[str]:
         thread.join()
 
 
-def told(result: Any) -> dict[str, Any]:
+def facts_told(result: Any) -> dict[str, Any]:
     """All that an agent is told."""
     return {**result.observation.model_dump(), "reward": result.reward, "done": result.done}
 
 
 def episode(env: AnimalcatEnv, answers: Iterator[str], **options: Any) -> list[dict[str, Any]]:
     """Everything that is told in an episode."""
-    seen = [told(env.reset(**options))]
+    seen = [facts_told(env.reset(**options))]
     while not seen[-1]["done"]:
-        seen.append(told(env.step(AnimalcatAction(answer=next(answers)))))
+        seen.append(facts_told(env.step(AnimalcatAction(answer=next(answers)))))
     return seen
 
 
@@ -91,7 +91,7 @@ def training() -> dict[str, Any]:
             facts["drawn"] = [env.reset(seed=seed) and env.state().index for seed in (1, 2, 3, 1)]
             recorded = ("Go(35)", "Turn(90)", "nonsense")
             facts["recorded"] = episode(env, again(recorded), split="navigation", index=2, seed=1)
-            facts["picture"] = told(env.reset(index=1, seed=1, tongue="script,picture=32"))
+            facts["picture"] = facts_told(env.reset(index=1, seed=1, tongue="script,picture=32"))
             facts["refused"] = {
                 name: refusal(lambda given=given: env.reset(**given))
                 for name, given in {
@@ -103,7 +103,7 @@ def training() -> dict[str, Any]:
                 }.items()
             }
             env.reset(split="navigation", index=1, seed=1, tongue="script,picture=0,answers=1")
-            facts["one answer"] = told(env.step(AnimalcatAction(answer="Turn(6)")))
+            facts["one answer"] = facts_told(env.step(AnimalcatAction(answer="Turn(6)")))
             facts["after the end"] = refusal(lambda: env.step(AnimalcatAction(answer="Go(1)")))
     client = TestClient(served.app)
     facts["splits"] = client.get("/animalcat/splits").json()
@@ -146,15 +146,15 @@ def evaluation(address: str, session: str) -> dict[str, Any]:
         while True:
             first = env.reset()
             if first.done:
-                facts["end"] = {**told(first), **env.state().model_dump()}
+                facts["end"] = {**facts_told(first), **env.state().model_dump()}
                 break
             if not facts["episodes"]:
                 facts["mid"] = refusal(env.reset)
                 facts["state"] = env.state().model_dump()
-            seen = [told(first)]
+            seen = [facts_told(first)]
             answers = again()
             while not seen[-1]["done"]:
-                seen.append(told(env.step(AnimalcatAction(answer=next(answers)))))
+                seen.append(facts_told(env.step(AnimalcatAction(answer=next(answers)))))
             facts["episodes"].append(seen)
     return facts
 

@@ -37,30 +37,30 @@ def facts(*words: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def trained() -> dict[str, Any]:
+def training_facts() -> dict[str, Any]:
     return facts("training")
 
 
-def test_the_oracle_is_at_the_top_and_rest_at_the_floor(trained: dict[str, Any]) -> None:
+def test_the_oracle_is_at_the_top_and_rest_at_the_floor(training_facts: dict[str, Any]) -> None:
     declared = yaml.safe_load((PACKAGE / "openenv.yaml").read_text())["validation"]["reward"]
     low, high = declared["range"]
-    for split, rewards in trained["rewards"].items():
+    for split, rewards in training_facts["rewards"].items():
         assert min(rewards["oracle"]) >= high - declared["oracle_tolerance"], split
         assert set(rewards["rest"]) == {low}, split
         floor = mean(rewards["random"])
         assert high - floor >= declared["floor_margin"], f"{split}: random gets {floor}"
 
 
-def test_a_task_a_seed_and_answers_are_one_episode(trained: dict[str, Any]) -> None:
-    assert trained["first"] == trained["repeated"]
-    assert len(trained["first"]) > 2
+def test_a_task_a_seed_and_answers_are_one_episode(training_facts: dict[str, Any]) -> None:
+    assert training_facts["first"] == training_facts["repeated"]
+    assert len(training_facts["first"]) > 2
     # Without an index the seed draws the arena too.
-    one, two, three, again = trained["drawn"]
+    one, two, three, again = training_facts["drawn"]
     assert one == again
     assert len({one, two, three}) > 1
-    assert trained["other seed"] != trained["first"]
-    assert trained["state"] | {"step_count": 0} == {
-        "episode_id": trained["state"]["episode_id"],
+    assert training_facts["other seed"] != training_facts["first"]
+    assert training_facts["state"] | {"step_count": 0} == {
+        "episode_id": training_facts["state"]["episode_id"],
         "evaluation": False,
         "index": 5,
         "over": False,
@@ -69,11 +69,11 @@ def test_a_task_a_seed_and_answers_are_one_episode(trained: dict[str, Any]) -> N
         "step_count": 0,
         "tongue": "script,picture=0",
     }
-    assert trained["state"]["step_count"] == len(trained["first"]) - 1
+    assert training_facts["state"]["step_count"] == len(training_facts["first"]) - 1
 
 
-def test_words_come_first(trained: dict[str, Any]) -> None:
-    first, *later = trained["first"]
+def test_words_come_first(training_facts: dict[str, Any]) -> None:
+    first, *later = training_facts["first"]
     assert "Find and touch a green ball" in first["prompt"]
     assert "Go takes metres" in first["prompt"]
     assert "Your health is 100 of 100." in first["text"]
@@ -82,22 +82,22 @@ def test_words_come_first(trained: dict[str, Any]) -> None:
     assert not any(seen["prompt"] for seen in later)
     assert [seen["readable"] for seen in later[:3]] == [True, False, True]
     assert "is no command" in later[1]["text"]
-    assert b64decode(trained["picture"]["picture"])[1:4] == b"PNG"
+    assert b64decode(training_facts["picture"]["picture"])[1:4] == b"PNG"
     # Who has used up its answers stands still to the end, so that every episode ends.
-    assert trained["one answer"]["done"]
-    assert trained["one answer"]["reward"] == 0.0
-    assert "no episode is open" in trained["after the end"]
+    assert training_facts["one answer"]["done"]
+    assert training_facts["one answer"]["reward"] == 0.0
+    assert "no episode is open" in training_facts["after the end"]
 
 
-def test_a_recorded_episode_comes_out_again_from_a_file(trained: dict[str, Any]) -> None:
+def test_a_recorded_episode_comes_out_again_from_a_file(training_facts: dict[str, Any]) -> None:
     kept = json.loads(Path(__file__).with_name("recorded.json").read_text())
-    for told, then in zip(trained["recorded"], kept, strict=True):
+    for told, then in zip(training_facts["recorded"], kept, strict=True):
         assert {**{name: told[name] for name in then}, "points": 0} == {**then, "points": 0}
         assert told["points"] == pytest.approx(then["points"])
 
 
-def test_what_is_unknown_is_refused(trained: dict[str, Any]) -> None:
-    refused = trained["refused"]
+def test_what_is_unknown_is_refused(training_facts: dict[str, Any]) -> None:
+    refused = training_facts["refused"]
     assert "there is no split 'nowhere'" in refused["split"]
     assert "its tasks are 0 to 999" in refused["index"]
     assert "script or frames" in refused["tongue"]
@@ -105,10 +105,10 @@ def test_what_is_unknown_is_refused(trained: dict[str, Any]) -> None:
     assert "is not a whole number" in refused["seed"]
 
 
-def test_tasks_are_told_and_not_where_things_are(trained: dict[str, Any]) -> None:
-    assert trained["splits"] == [{"name": name, "type": "train"} for name in FAMILIES]
-    assert trained["tasks"] == {"num_tasks": 1000}
-    assert set(trained["task"]["task"]) == {"id", "split", "index", "paradigm"}
+def test_tasks_are_told_and_not_where_things_are(training_facts: dict[str, Any]) -> None:
+    assert training_facts["splits"] == [{"name": name, "type": "train"} for name in FAMILIES]
+    assert training_facts["tasks"] == {"num_tasks": 1000}
+    assert set(training_facts["task"]["task"]) == {"id", "split", "index", "paradigm"}
 
 
 def test_a_silent_agent_gives_up_its_place() -> None:

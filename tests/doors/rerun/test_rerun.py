@@ -18,8 +18,8 @@ from animalcat.cli.main import build
 from animalcat.doors.rerun.scene import (
     Moment,
     course,
-    happened,
     mesh_of,
+    moment_lines,
     moments,
     ray_ends,
 )
@@ -137,7 +137,7 @@ def test_moments_have_image_scene_rays_and_numbers(
     assert first.rays[2].metres - later.rays[2].metres == pytest.approx(went, abs=1e-3)
     assert first.rays[2].metres == pytest.approx(2.0, abs=0.1)
     assert first.place[1] + first.rays[2].metres == pytest.approx(ray_ends(first)[2][1])
-    lines = [line for moment in there for line in happened(moment)]
+    lines = [line for moment in there for line in moment_lines(moment)]
     assert lines[0] == "the agent remarks: a goal!"
     assert "reward +0.99" in " ".join(lines)
     assert who(episode.header).startswith("päiväkoti 🐈 on a | `strange`")

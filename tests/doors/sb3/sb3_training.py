@@ -22,7 +22,7 @@ STEPS = 256
 ARENAS = {f"{d} m": Arena.goal(distance=d, size=2) for d in (3, 6, 9, 20)}
 
 
-def trained(log: Path, *callbacks: MeasureCallback | CheckpointCallback) -> PPO:
+def train(log: Path, *callbacks: MeasureCallback | CheckpointCallback) -> PPO:
     """Train."""
     env = gymnasium.make("animalcat/Arena-v0", sensors=["rays"])
     model = PPO("MlpPolicy", env, n_steps=128, batch_size=64, n_epochs=2, seed=1)
@@ -43,8 +43,8 @@ def main(folder: str) -> None:
         certify=False,
         deterministic=False,
     )
-    measured = trained(home, callback, CheckpointCallback(1000, str(home)))
-    plain = trained(home / "plain")
+    measured = train(home, callback, CheckpointCallback(1000, str(home)))
+    plain = train(home / "plain")
     pairs = zip(measured.policy.parameters(), plain.policy.parameters(), strict=True)
     prints = [one.session.identity.fingerprint for one in callback.results.values()]
     told = {

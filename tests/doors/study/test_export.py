@@ -10,7 +10,13 @@ from pathlib import Path
 
 from animalcat.doors.study.export import COLUMNS, csv_of, description_of, rows_of
 from animalcat.doors.study.file import Study
-from animalcat.doors.study.participant import Arrived, Trial, TrialOver, TrialTiming, replayed
+from animalcat.doors.study.participant import (
+    Arrived,
+    Trial,
+    TrialOver,
+    TrialTiming,
+    replay_participant,
+)
 from tests.doors.study.test_participant import NOW, PAGES, PLAY, PRACTICE
 
 Write = Callable[..., Study]
@@ -25,7 +31,7 @@ def test_a_round_is_a_row_with_demands_times_and_flags(written: Write, tmp_path:
         TrialOver(NOW, "play", told),
         TrialOver(NOW, "play", Trial(1, None, 3.0, 20, "void", None, (6.0,))),
     ]
-    one = replayed(study, "abc-1", events)
+    one = replay_participant(study, "abc-1", events)
     demands = {"instance": "far", "wayLength [m]": 12.5, "outcome": "success", "return": 0.7}
     rows = list(rows_of(one, events, {("s", 0, 1): demands}, tmp_path))
     assert [row["trial_index"] for row in rows] == [*range(len(rows))]

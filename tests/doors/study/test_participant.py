@@ -31,9 +31,9 @@ from animalcat.doors.study.participant import (
     after,
     arrive,
     assign,
-    replayed,
+    replay_participant,
 )
-from animalcat.doors.study.playing import summed
+from animalcat.doors.study.playing import sum_timings
 from animalcat.doors.study.realtime import Timing
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
@@ -72,7 +72,7 @@ WHOLE = (*PAGES, *PRACTICE, *PLAY)
 
 
 def run(study: Study, *events: Event) -> Participant:
-    return replayed(study, "abc-1", [Arrived(NOW, study.digest, "plain"), *events])
+    return replay_participant(study, "abc-1", [Arrived(NOW, study.digest, "plain"), *events])
 
 
 def test_a_whole_visit(written: Write) -> None:
@@ -150,16 +150,16 @@ def test_times_of_a_frame_are_told_from_the_key_on() -> None:
     """The browser's clock is 5 s behind the server's."""
     first = Timing(0, 9.94, 9.945, None, 4950.0, 4960.0, 5000.0, 2.0)
     second = Timing(1, 10.0, 10.01, 4980.0, 5015.0, 5030.0, 5000.0, 1.0)
-    told = summed([first, second, Timing(2, 10.06, 10.07, None)], 1, full_screen=False)
+    told = sum_timings([first, second, Timing(2, 10.06, 10.07, None)], 1, full_screen=False)
     assert told is not None
     assert (told.frames, told.dropped, told.late, told.keys, told.blurs) == (3, 1, 0, 1, 1)
     assert (told.wait_p95, told.key_p95, told.first_key) == (20.0, 50.0, 20.0)
     assert (told.interval_mean, told.round_trip) == (70.0, 1.0)
-    alone = summed([second], 0, full_screen=True)
+    alone = sum_timings([second], 0, full_screen=True)
     assert alone is not None
     assert (alone.made_p95, alone.arrival_p95, alone.paint_p95) == (10.0, 5.0, 20.0)
     assert (alone.shown_p95, alone.interval_p95) == (30.0, None)
-    slow = summed([replace(second, painted=5060.5)], 0, full_screen=True)
+    slow = sum_timings([replace(second, painted=5060.5)], 0, full_screen=True)
     assert slow is not None
     assert slow.late == 1, "more than 60 ms after its decision"
 

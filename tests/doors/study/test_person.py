@@ -20,7 +20,7 @@ from websockets.sync.client import connect
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.sequence import merge_arenas
 from animalcat.doors.study.game import Game
 from animalcat.doors.study.shows import GameShow
 from animalcat.doors.study.terminal import play_in_terminal as play_keys
@@ -121,7 +121,7 @@ def test_merged_arenas_are_one_episode(tmp_path: Path) -> None:
         + "  1: !Arena\n"
         + one
     )
-    arenas = merged(load_text(text, "two").config)
+    arenas = merge_arenas(load_text(text, "two").config)
     playing = Game(arenas, 1, session="play-two", instance="two", data=tmp_path, resolution=16)
     left = [playing.view.seconds_left or 0.0]
     while playing.view.ended_by is None:

@@ -47,7 +47,7 @@ BEFORE, EPISODES = 7, 4
 COMES_AGAIN = "who: {by: prolific, visits: 2, days_between: 0}"
 
 
-async def played(service: Service, session: str, number: int, *, last: bool) -> None:
+async def play_episode(service: Service, session: str, number: int, *, last: bool) -> None:
     async with service.agent(session) as stream:
         welcome = await stream.receive("welcome")
         assert welcome.episodes_done == number
@@ -61,7 +61,7 @@ async def test_all_routes_know_what_was_played_before(start: Start, tmp_path: Pa
     asked = {"practice": 1, "played_before": BEFORE, **PEOPLE}
     async with start(tmp_path) as service:
         session = await service.create(EPISODES, **asked)
-        await played(service, session, 0, last=False)
+        await play_episode(service, session, 0, last=False)
         async with service.agent(session) as stream:
             await stream.receive("welcome")
             await stream.receive("episode_start")
@@ -69,12 +69,12 @@ async def test_all_routes_know_what_was_played_before(start: Start, tmp_path: Pa
             await stream.receive("ask")
         await service.settled(session, "WAITING", asyncio.sleep)
         for number in range(1, EPISODES - 1):
-            await played(service, session, number, last=False)
+            await play_episode(service, session, number, last=False)
         await service.settled(session, "WAITING", asyncio.sleep)  # what was begun last is over too
         before = await service.list_episodes(session)
     async with start(tmp_path) as service:
         for number in range(EPISODES - 1, EPISODES + 1):
-            await played(service, session, number, last=number == EPISODES)
+            await play_episode(service, session, number, last=number == EPISODES)
         attempts = await service.list_episodes(session)
         async with aconnect(service.running.address) as client:
             rows = await client.export_profile(session, "csv")

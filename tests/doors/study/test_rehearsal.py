@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from animalcat.doors.study.file import Study
-from animalcat.doors.study.rehearsal import rehearse, told
+from animalcat.doors.study.rehearsal import rehearsal_values, rehearse
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
 from tests.service.conftest import FILES
 
@@ -21,19 +21,21 @@ def battery(tmp_path_factory: pytest.TempPathFactory) -> Battery:
 
 
 def test_what_is_expected_follows_the_file(written: Write, battery: Battery) -> None:
-    found = told(rehearse(written(), lambda name: battery, 4, 0.0))
+    found = rehearsal_values(rehearse(written(), lambda name: battery, 4, 0.0))
     assert {*found} == {"plain", "scored"}
     row = found["plain"]
     assert (row["done"], row["left"]) == (1.0, 0.0)
     assert row["rounds"] == [4.0, 4.0, 4.0]
     assert all(0.0 <= share <= 1.0 for share in row["known"].values())
-    longer = told(rehearse(written(("title:", "slower: 10\ntitle:")), lambda name: battery, 4, 0.0))
+    longer = rehearsal_values(
+        rehearse(written(("title:", "slower: 10\ntitle:")), lambda name: battery, 4, 0.0)
+    )
     assert longer["plain"]["minutes"][1] > 1.5 * row["minutes"][1]
     assert longer["plain"]["known"] == row["known"]
 
 
 def test_who_has_no_patience_leaves(written: Write, battery: Battery) -> None:
-    found = told(rehearse(written(), lambda name: battery, 6, 0.5))
+    found = rehearsal_values(rehearse(written(), lambda name: battery, 6, 0.5))
     shares = [row["left"] for row in found.values()]
     assert sum(shares) > 0.5
-    assert told(rehearse(written(), lambda name: battery, 6, 0.5)) == found
+    assert rehearsal_values(rehearse(written(), lambda name: battery, 6, 0.5)) == found

@@ -26,7 +26,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def told(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:  # noqa: F811
+def viewer_facts(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:  # noqa: F811
     folder = tmp_path_factory.mktemp("viewers")
     rows = [
         {
@@ -69,8 +69,8 @@ def told(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_rerun_opens_an_episode(told: dict[str, Any], recording: Path) -> None:  # noqa: F811
-    found, steps = told["rerun"], read_episode(recording).steps
+def test_rerun_opens_an_episode(viewer_facts: dict[str, Any], recording: Path) -> None:  # noqa: F811
+    found, steps = viewer_facts["rerun"], read_episode(recording).steps
     assert found["recordings"] == ["sessions/play-ü/episodes/0-0-0"]
     assert found["blueprints"] == 1
     assert found["steps"] == list(range(len(steps)))
@@ -87,8 +87,8 @@ def test_rerun_opens_an_episode(told: dict[str, Any], recording: Path) -> None: 
     assert {"/about", "/arena/rays", "/arena/course", "/posterior/values"} <= set(found["entities"])
 
 
-def test_gymnasium_records_a_video_and_opens_a_window(told: dict[str, Any]) -> None:
-    found = told["video"]
+def test_gymnasium_records_a_video_and_opens_a_window(viewer_facts: dict[str, Any]) -> None:
+    found = viewer_facts["video"]
     assert found["size"] == [256, 256]
     assert found["fps"] == 5
     assert found["frames"] in (6, 7)
@@ -96,9 +96,9 @@ def test_gymnasium_records_a_video_and_opens_a_window(told: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("form", ["eval", "json"])
-def test_inspect_opens_a_session(told: dict[str, Any], form: str) -> None:
-    found = told["inspect"][form]
-    assert told["inspect"]["listed"] == 1  # inspect lists one form, .eval unless it is told
+def test_inspect_opens_a_session(viewer_facts: dict[str, Any], form: str) -> None:
+    found = viewer_facts["inspect"][form]
+    assert viewer_facts["inspect"]["listed"] == 1  # inspect lists one form, .eval unless it is told
     assert found["status"] == "started"
     assert found["eval"]["task"] == "animalcat/b"
     assert found["eval"]["model"] == "animalcat/mine [/b]"

@@ -11,7 +11,7 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.watching.beyond import LIFTS, lifted
+from animalcat.layouts.watching.beyond import LIFTS, lift_capabilities
 
 Floats = npt.NDArray[np.float64]
 AAIO = load_layout("aaio", "metres-15")
@@ -51,10 +51,10 @@ def test_only_what_is_near_the_top_is_lifted() -> None:
     shares = np.array([0.0, 0.5, 0.75, 0.875, 1.0])
     theta = np.tile([1.0, 1.0, 0.0, 0.5], (5, 1))
     theta[:, 0] = prior.low + shares * prior.span
-    moved = (lifted(AAIO, theta, 0.4) - theta) / prior.span
+    moved = (lift_capabilities(AAIO, theta, 0.4) - theta) / prior.span
     np.testing.assert_allclose(moved[:, 0], [0.0, 0.0, 0.0, 0.2, 0.4])
     np.testing.assert_array_equal(moved[:, 1:], 0.0)
-    assert lifted(AAIO, theta, LIFTS[0]) is theta
+    assert lift_capabilities(AAIO, theta, LIFTS[0]) is theta
 
 
 def test_no_alarm_stands_for_an_agent_that_passes_everything() -> None:

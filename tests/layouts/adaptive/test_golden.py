@@ -208,7 +208,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
 }
 
 
-def played(scenario: Scenario) -> dict[str, Any]:
+def play_scenario(scenario: Scenario) -> dict[str, Any]:
     """Play a session; its choices, outcomes and end."""
     own = (offering if scenario.policy.generate else bank)(scenario.bank)
     learner = Learner(own, scenario.policy, scenario.stop, 3, **scenario.options)
@@ -273,7 +273,7 @@ def ending_of(learner: Learner, seconds: float, details: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("title", SCENARIOS)
 def test_a_session_is_decided_as_it_was(title: str) -> None:
-    hold(GOLDEN, title, played(SCENARIOS[title]))
+    hold(GOLDEN, title, play_scenario(SCENARIOS[title]))
 
 
 ONCE: Final = Policy()

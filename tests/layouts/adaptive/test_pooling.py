@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.layouts.adaptive.pooling import ContradictionError, Play, pooled
+from animalcat.layouts.adaptive.pooling import ContradictionError, Play, weigh_outcomes
 
 
 def session(
@@ -22,19 +22,19 @@ OTHER = [float(k % 3 == 0) for k in range(30)]
 
 
 def test_a_session_that_is_pasted_twice_is_there_once() -> None:
-    found = pooled([*session("s", HALF), *session("s", HALF)])
+    found = weigh_outcomes([*session("s", HALF), *session("s", HALF)])
     assert (found.weights.sum(), found.repeated, found.lowered) == (30.0, 30, 0)
     assert "the same attempt of the same session" in found.notes[0]
     with pytest.raises(ContradictionError, match="the attempt"):
-        pooled([*session("s", HALF), *session("s", OTHER)])
+        weigh_outcomes([*session("s", HALF), *session("s", OTHER)])
 
 
 def test_sessions_of_a_deterministic_agent_tell_as_much_as_one() -> None:
     """Of one that plays at random, each tells as much."""
-    same = pooled([*session("s", HALF), *session("t", HALF), *session("u", HALF)])
+    same = weigh_outcomes([*session("s", HALF), *session("t", HALF), *session("u", HALF)])
     assert same.weights.sum() == pytest.approx(30.0, rel=0.01)
     luck = np.random.default_rng(1).random((2, 200)) < 0.5
-    random = pooled(
+    random = weigh_outcomes(
         [
             *session("s", luck[0].astype(float).tolist()),
             *session("t", luck[1].astype(float).tolist()),
@@ -45,11 +45,11 @@ def test_sessions_of_a_deterministic_agent_tell_as_much_as_one() -> None:
 
 def test_what_is_no_arena_is_known_by_its_id_and_other_arenas_of_one_name_are_others() -> None:
     bare = [Play("a", f"item {k % 10}", HALF[k % 10]) for k in range(20)]
-    assert pooled(bare).weights.sum() == pytest.approx(10.0, rel=0.2)
+    assert weigh_outcomes(bare).weights.sum() == pytest.approx(10.0, rel=0.2)
     seeds = [Play("a", ("arena", str(k)), 1.0, (k, 0), f"s{k}") for k in range(20)]
-    assert pooled(seeds).weights.tolist() == [1.0] * 20
+    assert weigh_outcomes(seeds).weights.tolist() == [1.0] * 20
     names = [Play("a", ("arena", "0"), 1.0, (k, 0), f"s{k}") for k in range(30)]
-    assert pooled(names).weights.sum() < 10.0
+    assert weigh_outcomes(names).weights.sum() < 10.0
 
 
 def test_versions_of_an_agent_are_told_apart_and_named() -> None:
@@ -57,7 +57,7 @@ def test_versions_of_an_agent_are_told_apart_and_named() -> None:
         *session("s", HALF, fingerprint="1"),
         *session("t", HALF, fingerprint="2"),
     ]
-    found = pooled(plays)
+    found = weigh_outcomes(plays)
     assert found.weights.sum() == 60.0
     assert "several versions" in found.notes[0]
-    assert pooled(session("s", HALF, fingerprint="1")).notes == []
+    assert weigh_outcomes(session("s", HALF, fingerprint="1")).notes == []

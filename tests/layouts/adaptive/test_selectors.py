@@ -26,7 +26,7 @@ from animalcat.layouts.adaptive.selectors import (
     Threshold,
     UniformRandom,
     VarianceDrop,
-    capped,
+    cap_chances,
     propensities,
 )
 from animalcat.layouts.checking.calibration import spread
@@ -308,10 +308,10 @@ def test_most_choices_are_among_the_best_and_none_is_out_of_reach(
 def test_a_cap_lowers_chances_and_gives_the_rest_to_the_others() -> None:
     allowed = np.array([True, True, True, True, False])
     chances = np.array([0.7, 0.2, 0.1, 0.0, 0.0])
-    found = capped(chances, 0.5, allowed)
+    found = cap_chances(chances, 0.5, allowed)
     np.testing.assert_allclose(found, [0.5, 1 / 3, 1 / 6, 0.0, 0.0])
-    np.testing.assert_allclose(capped(chances, 0.4, allowed), [0.4, 0.4, 0.2, 0.0, 0.0])
+    np.testing.assert_allclose(cap_chances(chances, 0.4, allowed), [0.4, 0.4, 0.2, 0.0, 0.0])
     # All that have a chance are full: the rest goes to what is allowed, or it is even.
-    np.testing.assert_allclose(capped(chances, 0.3, allowed), [0.3, 0.3, 0.3, 0.1, 0.0])
-    np.testing.assert_allclose(capped(chances, 0.2, allowed), [0.25, 0.25, 0.25, 0.25, 0.0])
-    assert capped(chances, 0.7, allowed) is chances
+    np.testing.assert_allclose(cap_chances(chances, 0.3, allowed), [0.3, 0.3, 0.3, 0.1, 0.0])
+    np.testing.assert_allclose(cap_chances(chances, 0.2, allowed), [0.25, 0.25, 0.25, 0.25, 0.0])
+    assert cap_chances(chances, 0.7, allowed) is chances

@@ -84,7 +84,9 @@ def test_a_policy_that_asks_gets_what_the_source_offers(world: World) -> None:
 
 
 def test_a_battery_is_taken_as_far_as_the_layout_covers_it(tmp_path: Path) -> None:
-    made = saving.built("mine", build_family("navigation", 24, 0, tmp_path), load_layout("aaio"))
+    made = saving.build_battery(
+        "mine", build_family("navigation", 24, 0, tmp_path), load_layout("aaio")
+    )
     assert len(made.world.instances) + made.left_out == 24
     assert made.left_out > 0
     use({"built": made.world})

@@ -34,7 +34,7 @@ from animalcat.layouts.adaptive.statuses import (
     SessionJudgement,
     Status,
     judge,
-    known_of,
+    knowledge_of,
 )
 from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.inference.live import LivePosterior
@@ -119,10 +119,10 @@ def facts(draw: st.DrawFn) -> Facts:
         played=draw(st.integers(0, 9) | st.just(HORIZON)),
         seconds=draw(st.sampled_from([0.0, 30.0])),
         left=draw(st.booleans()),
-        live=known_of(AAIO, rule, live, asked),
+        live=knowledge_of(AAIO, rule, live, asked),
         futile=draw(flags()) if rule.futility else dict.fromkeys(NAMES, False),
         noisy=draw(flags()),
-        fit=None if last is None else known_of(AAIO, rule, last, asked),
+        fit=None if last is None else knowledge_of(AAIO, rule, last, asked),
         asked=asked,
         contradicted=draw(st.booleans()),
         doubted=draw(st.booleans()),
@@ -269,7 +269,7 @@ def test_a_prior_alone_is_precise_of_nothing() -> None:
     push = next(node for node in testbed.latents if node.name == "pushAbility")
     wide = StoppingRule(target_sd=0.3)
     assert push.prior.sd < 0.3 * push.prior.span
-    assert set(known_of(testbed, wide, nodes, {}).values()) == {"open"}
+    assert set(knowledge_of(testbed, wide, nodes, {}).values()) == {"open"}
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=str)

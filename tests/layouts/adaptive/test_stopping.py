@@ -139,16 +139,18 @@ def half_known(
 
 
 @pytest.fixture
-def known(aaio: Layout, draw_instances: Draw, play: Play) -> tuple[LivePosterior, Chooser, History]:
+def half_known_state(
+    aaio: Layout, draw_instances: Draw, play: Play
+) -> tuple[LivePosterior, Chooser, History]:
     features = draw_instances(60, 7)
     return half_known(aaio, features, play(features, [3.0, 1.2, 0.0, 0.1], 7))
 
 
 def test_a_capability_can_have_a_target_of_its_own(
-    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
+    aaio: Layout, half_known_state: tuple[LivePosterior, Chooser, History]
 ) -> None:
     rule = StoppingRule(target_sd=0.99, targets={"visualAbility": 0.01}, futility=0.0)
-    verdict = RuleStopper(aaio, rule).verdict(*known)
+    verdict = RuleStopper(aaio, rule).verdict(*half_known_state)
     assert not verdict.stop
     assert verdict.status == {
         "navigationAbility": "precise, if the layout holds",
@@ -160,13 +162,15 @@ def test_a_capability_can_have_a_target_of_its_own(
 
 
 def test_a_contradicted_layout_measures_nothing(
-    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
+    aaio: Layout, half_known_state: tuple[LivePosterior, Chooser, History]
 ) -> None:
-    verdict = RuleStopper(aaio, StoppingRule(target_sd=0.99)).verdict(*known, contradicted=True)
+    verdict = RuleStopper(aaio, StoppingRule(target_sd=0.99)).verdict(
+        *half_known_state, contradicted=True
+    )
     assert not verdict.stop
     assert set(verdict.status.values()) == {"layout contradicted"}
     rule = StoppingRule(target_sd=0.99, stop_at_alarm=True)
-    verdict = RuleStopper(aaio, rule).verdict(*known, contradicted=True)
+    verdict = RuleStopper(aaio, rule).verdict(*half_known_state, contradicted=True)
     assert verdict.end == "layout contradicted"
 
 
