@@ -134,12 +134,10 @@ def run(quick: bool) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     with _worktree(table["against"]) as other, tempfile.TemporaryDirectory() as caches:
         for name in QUICK if quick else FIGURES:
-            pairs = [(_measure(ROOT, name, caches), _measure(other, name, caches))]  # warms up
-            if None not in pairs[0]:
-                pairs = [
-                    (_measure(ROOT, name, caches), _measure(other, name, caches))
-                    for _ in range(PAIRS)
-                ]
+            pairs = [
+                (_measure(ROOT, name, caches), _measure(other, name, caches))
+                for _ in range(PAIRS + 1)
+            ][1:]  # the first ones warm up
             rows.append(_row(name, pairs, accepted.get(name)))
     if not quick:
         TABLE.write_text(_with_ratios(TABLE.read_text("utf-8"), rows), "utf-8")
@@ -157,7 +155,7 @@ def _row(
         return {"name": name, "met": pairs[0][0] is not None, "note": "new: nothing to compare"}
     ours, theirs = (statistics.median(column) for column in zip(*known, strict=True))
     ratios = [a / b for a, b in known]
-    most = MOST if accepted is None else accepted["ratio"] * MOST
+    most = MOST if accepted is None else accepted["ratio"]
     return {
         "name": name,
         "median": ours,
@@ -183,16 +181,11 @@ def _with_ratios(text: str, rows: Iterable[Mapping[str, Any]]) -> str:
 def _measure(tree: Path, name: str, caches: str) -> float | None:
     """A figure by a process that imports a tree; None where that tree cannot tell it."""
     own = tree / "benchmarks" / "speed.py"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tree),
-        "NUMBA_CACHE_DIR": f"{caches}/{tree.name}",
-        "OMP_NUM_THREADS": "1",
-    }
+    own_place = {"PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": f"{caches}/{tree.name}"}
     done = subprocess.run(
         [sys.executable, "-P", str(own if own.exists() else __file__), name],
         cwd=caches,
-        env=environment,
+        env={**os.environ, **own_place, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
