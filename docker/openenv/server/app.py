@@ -8,7 +8,7 @@ from functools import partial
 
 from animalcat_openenv.models import AnimalcatAction, AnimalcatObservation, AnimalcatState
 from animalcat_openenv.server.evaluation import EvaluationEnvironment
-from animalcat_openenv.server.spoken import SpokenEnvironment, spoken
+from animalcat_openenv.server.spoken import SpokenEnvironment, read_tongue
 from animalcat_openenv.server.training import TONGUE, TrainingEnvironment
 from fastapi import FastAPI
 
@@ -52,7 +52,7 @@ def evaluation(
     Raises:
         ValueError: There is no such tongue.
     """
-    made = partial(EvaluationEnvironment, address, session, agent, spoken(tongue))
+    made = partial(EvaluationEnvironment, address, session, agent, read_tongue(tongue))
     return _serving(made, "animalcat_evaluation", 1, idle_seconds, ServerMode.PRODUCTION)
 
 

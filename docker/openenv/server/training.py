@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 from animalcat_openenv.models import AnimalcatObservation, AnimalcatState
-from animalcat_openenv.server.spoken import Moved, SpokenEnvironment, spoken
+from animalcat_openenv.server.spoken import Moved, SpokenEnvironment, read_tongue
 
 from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.instance import FamilyInstance
@@ -83,7 +83,7 @@ class TrainingEnvironment(SpokenEnvironment):
         index = kwargs.get("index")
         if index is None:
             index = int(np.random.default_rng(seed).integers(TASKS))
-        tongue = spoken(kwargs.get("tongue", TONGUE))
+        tongue = read_tongue(kwargs.get("tongue", TONGUE))
         instance = task(split, _index(split, index))
         camera = CameraSpec(tongue.picture) if tongue.picture else None
         spec = ObservationSpec(camera, RaySpec(), PERIOD)
