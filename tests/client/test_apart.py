@@ -441,7 +441,7 @@ given = {{}}
 if {name == USER}:
     sys.executable, apart.software = {SYSTEM!r}, lambda: ({str(Path(confine.__file__).parent)!r},)
 plan = apart.plan_of(network=False, variables={{"ANIMALCAT_AGENT_MARK": {mark!r}}})
-one = apart.launched([sys.executable, "-c", {ORPHANS!r}], plan, {name!r})
+one = apart.launch_command([sys.executable, "-c", {ORPHANS!r}], plan, {name!r})
 started = subprocess.Popen(one.command, env=one.variables, start_new_session=True)
 time.sleep(60)
 """
