@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from animalcat.alike import conditions_of, differing
 from animalcat.layouts.checking.compare import FEW, AgentStanding, Posterior, compare_agents
 from animalcat.layouts.explaining.wording import Scale
 from animalcat.plots.given import (
@@ -114,7 +115,7 @@ def compared_nodes(
         tidy(axes)
     if few and len(nodes) > 1:
         drawn.below("mean and 90 % interval; at the right the probability of the largest value")
-    labels = _labels(profiles) if len(nodes) > 1 else []
+    labels = [*_labels(profiles), *_unlike(profiles)] if len(nodes) > 1 else []
     drawn.entitle(f"{len(profiles)} agents" if len(nodes) > 1 else "", labels)
     return drawn.figure
 
@@ -151,3 +152,9 @@ def _labels(profiles: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for name, profile in profiles.items()
         for label in profile.get("labels", [])
     ]
+
+
+def _unlike(profiles: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """In what agents were measured so differently that they are not compared without a word."""
+    known = {name: conditions_of(one.get("provenance") or {}) for name, one in profiles.items()}
+    return [one.sentence for one in differing(known) if one.forbids("compare")]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from animalcat.alike import UnlikeError, conditions_of_rows, differing, insist_poolable
 from animalcat.layouts.adaptive.pooling import ContradictionError
 from animalcat.layouts.fitting.evidence import evidence_of
 from animalcat.layouts.model.instances import Instances, OutcomeTable, TableError
@@ -68,6 +69,15 @@ def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable,
         raise TableError(str(error)) from None
     frame, who = counted.frame, counted.frame["agent"]
     chosen = [*dict.fromkeys(agents)] or known
+    notes = [*counted.notes]
+    for agent in chosen:
+        try:
+            notes += [f"agent {agent}: {note}" for note in insist_poolable(frame[who == agent])]
+        except UnlikeError as error:
+            raise TableError(f"agent {agent}: {error}") from None
+    taken = who.isin(chosen)
+    unlike = differing(conditions_of_rows(frame[taken], who[taken]))
+    notes += [one.sentence for one in unlike if one.forbids("compare")]
     if not chosen:
         raise TableError("no attempt has succeeded or failed; there is nothing to fit")
     heads = [str(column) for column in frame.columns if column not in COLUMNS]
@@ -83,4 +93,4 @@ def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable,
     passed = (frame["outcome"] == "success").to_numpy(np.float64)
     rows = [np.where((who == agent).to_numpy(bool), passed, np.nan) for agent in chosen]
     table = OutcomeTable(instances, tuple(chosen), np.array(rows), counted.weights)
-    return table, list(counted.notes)
+    return table, notes

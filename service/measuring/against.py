@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from animalcat.alike import conditions_of, differing
 from animalcat.layouts.adaptive.paired import DECISIVE, CommonInstances, common_instances, e_value
 from animalcat.service.errors import Code, ServiceError
 from animalcat.values import Episode, Opponent, Outcome, Session, SessionSpec
@@ -25,18 +26,14 @@ def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Op
         ServiceError: The two sessions have no arena in common, or arenas are not the same in both.
     """
     theirs = other.spec
-    differ = [
-        f"{what} is {mine!r}, and there it is {its!r}"
-        for what, mine, its in (
-            ("battery", spec.battery, theirs.battery),
-            ("battery's digest", spec.battery_digest, theirs.battery_digest),
-            ("backend", spec.backend, theirs.backend),
-            ("decision period", _period(spec), _period(theirs)),
-        )
-        if mine != its
-    ]
-    if differ:
-        raise _refusal(other, f"the {differ[0]}; give the session the same")
+    both = {"mine": conditions_of(asdict(spec)), "theirs": conditions_of(asdict(theirs))}
+    for difference in differing(both):
+        if difference.forbids("pool"):
+            raise _refusal(
+                other,
+                f"the {difference.what} is {difference.values['mine']!r}, and there it is "
+                f"{difference.values['theirs']!r}; give the session the same",
+            )
     if spec.fresh or theirs.fresh:
         raise _refusal(other, "fresh sessions play arenas of their own; create it without fresh")
     policy = spec.policy
@@ -158,10 +155,6 @@ class Comparison:
     @property
     def _differences(self) -> list[float]:
         return [own - self.opponent.outcomes[name] for name, own in self._mine.items()]
-
-
-def _period(spec: SessionSpec) -> int:
-    return spec.observation_spec.decision_period
 
 
 def _refusal(other: Session, why: str) -> ServiceError:

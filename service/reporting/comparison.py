@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
+from animalcat.alike import Difference, conditions_of
+from animalcat.alike import differing as unlike
 from animalcat.envs.agents.fingerprint import AgentFingerprint, differences
 from animalcat.layouts.adaptive.paired import CommonInstances, common_instances
 from animalcat.layouts.checking.compare import (
@@ -21,7 +22,7 @@ from animalcat.layouts.checking.compare import (
 from animalcat.layouts.explaining.wording import Scale, few_of, plain_scale, scale_of
 from animalcat.layouts.fitting.estimates import profile_scales
 from animalcat.plots.agents import compared_nodes
-from animalcat.service.reporting.session_report import observation_words, words_of_backend
+from animalcat.service.reporting.session_report import words_of_backend
 from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ Measured = Any
 
 MIXED: Final = "mixed"
 """Stands for the digest of several layouts of which only the nodes that they share are compared."""
-_VALUES: Final = 5
-"""Values of what differs that a sentence names at most."""
 _LABELS: Final = 8
 """Lines of labels that are shown at most."""
 _RULE: Final = (
@@ -59,32 +58,6 @@ class MixedError(ValueError):
         """
         super().__init__(" ".join(difference.sentence for difference in differences))
         self.differences = tuple(differences)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One thing in which agents were measured differently.
-
-    Attributes:
-        what: What it is: "layout", "backend", "observation", "build", "battery", "version" or the
-            fingerprint of an agent of one name.
-        values: What it was, by agent.
-        grave: Whether agents that differ in it are compared only on demand.
-    """
-
-    what: str
-    values: Mapping[str, str]
-    grave: bool
-
-    @property
-    def sentence(self) -> str:
-        """The difference in a sentence."""
-        by_value: dict[str, list[str]] = {}
-        for agent, value in self.values.items():
-            by_value.setdefault(value or "not known", []).append(agent)
-        said = [f"{few_of(agents)}: {value}" for value, agents in by_value.items()]
-        more = [f"and {len(said) - _VALUES} more"] if len(said) > _VALUES else []
-        return f"The {self.what} differs ({'; '.join([*said[:_VALUES], *more])})."
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +223,8 @@ def compare(agents: Mapping[str, Measured], *, mixed: bool = False) -> Compariso
         raise ValueError(f"a comparison takes two agents at least; {len(agents)} is given")
     profiles = {name: profile_of(agent) for name, agent in agents.items()}
     what_differs = differing(profiles)
-    if not mixed and (grave := [difference for difference in what_differs if difference.grave]):
+    grave = [difference for difference in what_differs if difference.forbids("compare")]
+    if grave and not mixed:
         raise MixedError(grave)
     nodes = _common_nodes(profiles)
     if not nodes:
@@ -307,7 +281,8 @@ def _scales(agents: Sequence[Measured], first: Posterior) -> dict[str, Scale]:
 def _same_arenas(agents: Sequence[Measured], profiles: Mapping[str, Row]) -> CommonInstances | None:
     """Who passed which of the arenas that both of two agents played on one battery."""
     passed = [getattr(agent, "passed", {}) for agent in agents]
-    if len(agents) != 2 or len(set(map(_battery, profiles.values()))) > 1:
+    batteries = {_about(profile).get("battery_digest") for profile in profiles.values()}
+    if len(agents) != 2 or len(batteries) > 1:
         return None
     return common_instances(*passed) if passed[0].keys() & passed[1].keys() else None
 
@@ -318,19 +293,11 @@ def differing(profiles: Mapping[str, Row]) -> list[Difference]:
     Args:
         profiles: Profile by agent.
     """
-    what_differs: list[Difference] = []
-    for what, of, grave in (
-        ("layout", _layout, True),
-        ("backend", _backend, True),
-        ("observation", _observation, True),
-        ("build", _build, False),
-        ("battery", _battery, False),
-        ("version of animalcat", _version, False),
-    ):
-        values = {name: of(profile) for name, profile in profiles.items()}
-        if len(set(values.values())) > 1:
-            what_differs.append(Difference(what, values, grave))
-    return [*what_differs, *_changed_agents(profiles)]
+    conditions = {
+        name: conditions_of(_about(profile), profile["layout"])
+        for name, profile in profiles.items()
+    }
+    return [*unlike(conditions), *_changed_agents(profiles)]
 
 
 def _changed_agents(profiles: Mapping[str, Row]) -> list[Difference]:
@@ -345,7 +312,7 @@ def _changed_agents(profiles: Mapping[str, Row]) -> list[Difference]:
         first, *others = known.values()
         if any(differences(first, other) for other in others):
             shown = {name: fingerprint.short for name, fingerprint in known.items()}
-            changed.append(Difference(f"fingerprint of {agent}", shown, False))
+            changed.append(Difference(f"fingerprint of {agent}", shown))
     return changed
 
 
@@ -356,41 +323,6 @@ def _fingerprint(profile: Row) -> AgentFingerprint:
 
 def _about(profile: Row) -> Row:
     return profile.get("provenance", {})
-
-
-def _layout(profile: Row) -> str:
-    layout: Row = profile["layout"]
-    return f"{layout['name']} ({layout['variant'] or 'default'}), digest {layout['digest'][:12]}"
-
-
-def _backend(profile: Row) -> str:
-    return str(_about(profile).get("backend") or "")
-
-
-def _observation(profile: Row) -> str:
-    spec: Row = _about(profile).get("observation_spec") or {}
-    words = observation_words(spec)
-    return f"{words} ({json.dumps(spec, sort_keys=True)})" if spec else words
-
-
-def _build(profile: Row) -> str:
-    played: Sequence[Row] = _about(profile).get("played_with") or ()
-    builds: dict[str, None] = {}
-    for with_versions in played:
-        versions: Row = with_versions["versions"]
-        rules = [f"{key} {versions[key]}" for key in ("motion", "looks") if key in versions]
-        builds[str(versions.get("unity-build") or ", ".join(rules))] = None
-    return "; ".join(filter(None, builds))
-
-
-def _battery(profile: Row) -> str:
-    about = _about(profile)
-    return f"{about.get('battery', '')}, digest {str(about.get('battery_digest', ''))[:12]}"
-
-
-def _version(profile: Row) -> str:
-    versions: Row = _about(profile).get("versions") or {}
-    return str(versions.get("animalcat", ""))
 
 
 def _common_nodes(profiles: Mapping[str, Row]) -> tuple[str, ...]:

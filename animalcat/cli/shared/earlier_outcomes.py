@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from animalcat.alike import UnlikeError, insist_poolable
 from animalcat.cli.shared.arena_outcomes import battery_names, check_demands, outcomes_of_rewards
 from animalcat.cli.shared.outcome_options import As
 from animalcat.cli.shared.outcome_table import Outcomes, is_export
@@ -117,7 +118,8 @@ def _firsts(table: pd.DataFrame, where: str, as_drawn: Collection[str]) -> Earli
         raise TableError(f"{where}: an outcome on {instance} names no agent")
     try:
         counted = evidence_of(table)
-    except ContradictionError as error:
+        unlike = insist_poolable(counted.frame)
+    except (ContradictionError, UnlikeError) as error:
         raise TableError(f"{where}: {error}") from None
     outcomes: Outcomes = {}
     repeats: dict[str, list[tuple[bool, float]]] = {}
@@ -134,7 +136,7 @@ def _firsts(table: pd.DataFrame, where: str, as_drawn: Collection[str]) -> Earli
                 chance = predicted if passed else 1.0 - predicted
                 repeats.setdefault(agent, []).append((before[agent, instance] == passed, chance))
         before[agent, instance] = passed
-    notes = [*counted.notes]
+    notes = [*counted.notes, *unlike]
     if merged:
         notes.append(
             f"{merged} further play{'s' * (merged != 1)} of an arena by the same agent: of several "
