@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -15,10 +16,14 @@ from animalcat.arena_configs.builds import MERGING, NEWEST, Build, unheeded_fiel
 from animalcat.arena_configs.catalogue import KINDS, ObjectKind, canonical_name
 from animalcat.arena_configs.chance import LEFT, ORDER, left_to_chance
 from animalcat.arena_configs.draws import Draws
+from animalcat.arena_configs.features.registry import read_features
+from animalcat.arena_configs.features.start import SECONDS_PER_UNIT
+from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
 from animalcat.arena_configs.loader import OLD_NAMES, LoadedConfig
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
+    STEPS_PER_UNIT,
     Arena,
     ArenaConfig,
     ArenaError,
@@ -31,22 +36,26 @@ from animalcat.arena_configs.model import (
     Severity,
     ToggleObject,
 )
-from animalcat.arena_configs.outcome import NO_LIMIT, NO_REWARD, mark_fault
+from animalcat.arena_configs.outcome import NO_LIMIT, NO_REWARD, MarkFault, mark_fault
 from animalcat.arena_configs.placement import (
     Placement,
     agent_body,
     on_edge,
     place,
 )
+from animalcat.arena_configs.quickest import NEEDED, REFERENCE_SECONDS, returns_in_time
 from animalcat.arena_configs.reach import unreachable_goals
 from animalcat.arena_configs.returns import max_return, min_return
+from animalcat.arena_configs.routes import positive_goals, run_seconds
 from animalcat.arena_configs.sequence import episode_arenas, episodes, pass_mark
 from animalcat.arena_configs.signs import SYMBOLS, is_known
 
-OF_MARKS: Final = ("unreachable-pass-mark", "sure-pass", "no-reward")
+OF_MARKS: Final = ("unreachable-pass-mark", "tight-pass-mark", "sure-pass", "no-reward")
 """Kinds of findings that follow from the pass mark of an episode."""
 OF_BATTERY: Final = (LEFT, "no-time-limit", "no-reward")
 """Kinds of findings that concern who makes a battery, and not who plays an arena."""
+_WINDING: Final = 4.0
+"""How much longer than the straight way, in time, a way may be that is looked for."""
 _OPERATED: Final = ("SpawnerButton", "DataZone")
 """Objects that run operations."""
 
@@ -216,7 +225,7 @@ def _findings(arena: Arena, rng: Draws, build: Build, whole: bool) -> Iterator[_
     yield from _standing(placement)
     yield from _into_each_other(placement)
     yield from _out_of_reach(placement)
-    fault = mark_fault(min_return(placement), max_return(placement), placement.pass_mark)
+    fault = _mark_fault(placement)
     if fault is not None:
         yield "passMark", fault.severity, fault.code, fault.message
         if whole and fault.severity == "error" and max_return(placement) <= 0.0:
@@ -224,6 +233,25 @@ def _findings(arena: Arena, rng: Draws, build: Build, whole: bool) -> Iterator[_
     if whole and (left := left_to_chance(arena, placement, build)) is not None:
         field, message = left
         yield field, "warning", LEFT, message
+
+
+def _mark_fault(placement: Placement) -> MarkFault | None:
+    """What is wrong with a pass mark; the way is looked for where it may matter."""
+    least, greatest, mark = min_return(placement), max_return(placement), placement.pass_mark
+    fault = mark_fault(least, greatest, mark)
+    start = placement.agent.position
+    straight = [
+        run_seconds(math.hypot(goal.position.x - start.x, goal.position.z - start.z))
+        for goal in positive_goals(placement)
+    ]
+    if fault is not None or placement.time_limit <= 0 or len(straight) != 1:
+        return fault
+    lost = (straight[0] + REFERENCE_SECONDS) / (SECONDS_PER_UNIT * placement.time_limit)
+    if greatest - mark > _WINDING * lost:
+        return None
+    demands = read_features(Survey(placement), NEEDED).values
+    known = returns_in_time(demands, placement.time_limit * STEPS_PER_UNIT)
+    return mark_fault(least, known.greatest, mark, known.likely)
 
 
 def _timing(arena: Arena) -> Iterator[_Finding]:

@@ -26,7 +26,7 @@ def success(episode_return: float, pass_mark: float) -> bool:
 
 
 class MarkFault(NamedTuple):
-    """What is wrong with a pass mark: nobody can pass the arena, or nobody can fail it.
+    """What is wrong with a pass mark: nobody can pass the arena, hardly anybody, or everybody.
 
     Attributes:
         code: Its kind, as `arena check` lists it.
@@ -34,22 +34,31 @@ class MarkFault(NamedTuple):
         message: What is wrong, with the numbers.
     """
 
-    code: Literal["unreachable-pass-mark", "sure-pass"]
+    code: Literal["unreachable-pass-mark", "tight-pass-mark", "sure-pass"]
     severity: Literal["error", "warning"]
     message: str
 
 
-def mark_fault(least: float, greatest: float, pass_mark: float) -> MarkFault | None:
+def mark_fault(
+    least: float, greatest: float, pass_mark: float, likely: float = math.nan
+) -> MarkFault | None:
     """Say what is wrong with a pass mark, as far as the bounds of an episode's return tell.
 
     Args:
         least: No episode returns less; NaN or -inf if that is not known.
         greatest: No episode returns more; NaN or inf if that is not known.
         pass_mark: The arena's pass mark.
+        likely: About what the reference agent returns; NaN if that is not known.
     """
     if greatest <= pass_mark:
         message = f"no play can pass: the best return is {greatest:.4g}, and it must exceed "
         return MarkFault("unreachable-pass-mark", "error", f"{message}{pass_mark:g}")
+    if likely <= pass_mark:
+        message = (
+            f"hardly a play passes: the best return is {greatest:.4g}, that of an agent which "
+        )
+        message += f"looks around before it runs is about {likely:.4g}, and it must exceed "
+        return MarkFault("tight-pass-mark", "warning", f"{message}{pass_mark:g}")
     if success(least, pass_mark):
         message = f"every play passes: no return is below {least:.4g}, and that exceeds "
         return MarkFault("sure-pass", "warning", f"{message}{pass_mark:g}")

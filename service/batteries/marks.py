@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.outcome import NO_LIMIT, NO_REWARD, MarkFault, mark_fault
+from animalcat.arena_configs.quickest import returns_in_time
 
 UNPASSABLE: Final = "no play can pass it, since no return exceeds its pass mark"
 """Why an arena is set aside."""
@@ -17,12 +18,14 @@ class Marks(NamedTuple):
 
     Attributes:
         unpassable: Why no play can pass an arena, by its name; such arenas are set aside.
+        tight: Why hardly a play passes an arena, by its name.
         sure: Why every play passes an arena, by its name; such arenas tell nothing.
         bare: Names of the unpassable arenas in which nothing gives reward.
         endless: Names of the arenas without a time limit.
     """
 
     unpassable: dict[str, str]
+    tight: dict[str, str]
     sure: dict[str, str]
     bare: list[str]
     endless: list[str]
@@ -39,6 +42,12 @@ class Marks(NamedTuple):
             )
         if self.bare:
             sentences.append(f"in {_arenas(self.bare)} of these {NO_REWARD}")
+        if self.tight:
+            sentences.append(
+                f"hardly a play passes {_arenas(self.tight)}, since the pass mark is within what "
+                "an agent loses that looks around before it runs: who fails there may be able, and "
+                "slow. Lower the pass marks, unless speed is to be measured"
+            )
         if self.sure:
             sentences.append(
                 f"every play passes {_arenas(self.sure)}, since every return exceeds the pass "
@@ -57,20 +66,20 @@ class Marks(NamedTuple):
 
 def fault_of(instance: Instance) -> MarkFault | None:
     """Say what is wrong with the pass mark of an instance; None if nothing is known to be."""
-    task = instance.task
-    return mark_fault(task.least_return, task.greatest_return, task.pass_mark)
+    known = returns_in_time(instance.features, instance.time_limit_steps)
+    return mark_fault(instance.task.least_return, known.greatest, instance.pass_mark, known.likely)
 
 
 def marks_of(instances: Iterable[Instance]) -> Marks:
     """Look at the pass marks and time limits of instances."""
-    marks = Marks({}, {}, [], [])
+    marks = Marks({}, {}, {}, [], [])
     for instance in instances:
         if instance.time_limit_steps == 0:
             marks.endless.append(instance.name)
         fault = fault_of(instance)
         if fault is not None:
-            kind = marks.unpassable if fault.severity == "error" else marks.sure
-            kind[instance.name] = fault.message
+            kinds = {"unreachable-pass-mark": marks.unpassable, "tight-pass-mark": marks.tight}
+            kinds.get(fault.code, marks.sure)[instance.name] = fault.message
             if fault.severity == "error" and instance.task.greatest_return <= 0.0:
                 marks.bare.append(instance.name)
     return marks
