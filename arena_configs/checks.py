@@ -244,11 +244,11 @@ def _mark_fault(placement: Placement) -> MarkFault | None:
         run_seconds(math.hypot(goal.position.x - start.x, goal.position.z - start.z))
         for goal in positive_goals(placement)
     ]
-    if fault is not None or placement.time_limit <= 0 or len(straight) != 1:
+    if placement.time_limit <= 0 or len(straight) != 1:
         return fault
     lost = (straight[0] + REFERENCE_SECONDS) / (SECONDS_PER_UNIT * placement.time_limit)
     if greatest - mark > _WINDING * lost:
-        return None
+        return fault
     demands = read_features(Survey(placement), NEEDED).values
     known = returns_in_time(demands, placement.time_limit * STEPS_PER_UNIT)
     return mark_fault(least, known.greatest, mark, known.likely)
