@@ -268,8 +268,8 @@ class AsyncClient:
             on_episode: Called with every episode that has ended.
             in_thread: Whether an agent without coroutines runs in a thread, so that the event loop
                 goes on meanwhile. With several slots agents always do.
-            fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: unknown;
-                then only this process can continue a session that has episodes.
+            fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: the
+                agent's code and what it holds, as they are now.
             same_agent: Whether to declare that this is the session's agent even if its fingerprint
                 differs; the profile then says so.
 

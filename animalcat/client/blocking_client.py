@@ -198,8 +198,8 @@ class Client:
             observation_spec: What the agent needs to see; a session that shows something else
                 is refused. None: whatever the session shows.
             on_episode: Called with every episode that has ended.
-            fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: unknown;
-                then only this process can continue a session that has episodes.
+            fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: the
+                agent's code and what it holds, as they are now.
             same_agent: Whether to declare that this is the session's agent even if its fingerprint
                 differs; the profile then says so.
 

@@ -17,7 +17,8 @@ import grpc
 from animalcat.client.stream import EvaluationStream, Welcome
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
-from animalcat.envs.agents.watching import Watch, in_memory
+from animalcat.envs.agents.objects import fingerprint_of, note_played
+from animalcat.envs.agents.watching import Watch
 from animalcat.envs.answers import ActionError, Answer, ReadAnswer, read_answer
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
@@ -120,7 +121,7 @@ async def evaluate_session(
         on_episode: Called with every episode that has ended.
         in_thread: Whether the agent of a single slot runs in a thread too.
         fingerprint: What identifies the agent, or what watches it until its first `reset` is over
-            and then knows that; None: unknown.
+            and then knows that; None: it is looked at.
         same_agent: Whether to declare that this is the session's agent even if its fingerprint
             differs.
 
@@ -135,6 +136,7 @@ async def evaluate_session(
         _make_agent(agent) for _ in range(seats)
     ]  # before anything is begun that could be lost
     played: list[PlayedEpisode] = []
+    given = fingerprint or fingerprint_of(agent)
 
     def tell(episode: PlayedEpisode) -> None:
         played.append(episode)
@@ -142,7 +144,7 @@ async def evaluate_session(
             on_episode(episode)
 
     async def sit(player: Agent | AsyncAgent) -> EvaluationSummary:
-        known = fingerprint
+        known = given
         if isinstance(known, Watch) and known.settled is not None:
             known = known.settled  # it has come back
         watch = known if isinstance(known, Watch) else None
@@ -150,7 +152,7 @@ async def evaluate_session(
         stream = EvaluationStream(
             channel,
             uuid.uuid4().hex,
-            told or in_memory(agent),
+            told,
             follows=watch is not None,
             same_agent=same_agent,
             returns=True,
@@ -182,6 +184,7 @@ async def evaluate_session(
         for task in sitting:
             task.cancel()
         await asyncio.gather(*sitting, return_exceptions=True)
+        note_played(agent)
     return replace(last, episodes=tuple(played))
 
 

@@ -70,7 +70,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
             token: The access token; see `connect`.
             ca: How to verify the server; see `connect`.
             fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: unknown;
-                then only this process can continue a session that has episodes.
+                then `same_agent` continues a session that has episodes, and nothing else does.
             same_agent: Whether to declare that this is the session's agent even if its fingerprint
                 differs; the profile then says so.
 

@@ -12,8 +12,7 @@ from animalcat.client.blocking_client import connect
 from animalcat.client.connection import translated_errors
 from animalcat.client.stream import EvaluationStream
 from animalcat.envs.agents.base import EpisodeInfo
-from animalcat.envs.agents.fingerprint import AgentFingerprint
-from animalcat.envs.agents.watching import in_memory
+from animalcat.envs.agents.fingerprint import AgentFingerprint, unknown
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
@@ -106,7 +105,7 @@ class RemoteEpisodes:
             self._stream = EvaluationStream(
                 channel,
                 uuid.uuid4().hex,
-                fingerprint or in_memory(),
+                fingerprint or unknown(),
                 same_agent=same_agent,
                 returns=True,
             )

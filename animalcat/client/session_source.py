@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from animalcat.client.remote_episodes import RemoteEpisodes, SessionOver, StepResult
-from animalcat.envs.agents.watching import fingerprint_process
 from animalcat.envs.answers import MAX_ACTIONS
 from animalcat.envs.mlagents.source import ScheduledStep, SourceFailedError, SourceOver
 from animalcat.envs.types import Observation, Phase, Step
@@ -151,9 +150,6 @@ def source_maker(variables: Mapping[str, str] = os.environ) -> MakeSource | None
                 server,
                 session,
                 observation_spec=spec,
-                fingerprint=fingerprint_process(
-                    os.getppid()
-                ),  # the client: it starts a stand-in as a build
                 same_agent=variables.get(SAME_AGENT, "") not in ("", "0"),
             )
         except AnimalcatError as error:

@@ -33,12 +33,14 @@ class GivenAgent(NamedTuple):
         reference: Of an agent that runs in a process of its own; empty for an object.
         player: The object, or what makes one; None for a reference.
         fingerprint: What the object is; None for a reference, whose process says it.
+        source: The object that the fingerprint is of.
     """
 
     name: str
     reference: str = ""
     player: AnyAgent | None = None
     fingerprint: AgentFingerprint | None = None
+    source: object = None
 
 
 def read_agent(source: AgentSource, name: str | None, slots: int = 1) -> GivenAgent:
@@ -79,7 +81,7 @@ def read_agent(source: AgentSource, name: str | None, slots: int = 1) -> GivenAg
                 f"agent {made!r:.80} has no method {method}: {_WANTED}", "INVALID_REQUEST"
             )
     kind = _name_of(type(made))
-    return GivenAgent(name or kind, "", source if slots > 1 else made, fingerprint_of(made))
+    return GivenAgent(name or kind, "", source if slots > 1 else made, fingerprint_of(made), made)
 
 
 def _check(reference: str) -> None:

@@ -22,6 +22,7 @@ from animalcat.client.async_client import (
 )
 from animalcat.client.connection import PrivateLoop
 from animalcat.envs.agents.fingerprint import differences, in_words
+from animalcat.envs.agents.objects import note_played
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.lab.agents import AgentSource, GivenAgent, read_agent, words_of_change
@@ -514,6 +515,7 @@ async def _playing(
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
+        note_played(given.source)
 
 
 def _text_of(layout: Any) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from gymnasium import spaces
 
 from animalcat.envs.agents.base import EpisodeInfo
-from animalcat.envs.agents.fingerprint import AgentFingerprint
-from animalcat.envs.agents.objects import fingerprint_now, fingerprint_of
+from animalcat.envs.agents.objects import fingerprint_of
 from animalcat.envs.answers import Actions, Answer
 from animalcat.envs.spaces import GymObservation, choose_sensors, observation_space, to_gym
 from animalcat.envs.types import CameraSpec, Observation, ObservationSpec
@@ -129,10 +126,10 @@ def read_policy(
     if callable(getattr(policy, "predict", None)):
         spec = spec or _observation_of_training(policy, options)
         sensors = _sensors_of_model(policy, sensors, given_options(SessionOptions, options, spec))
-        decide, known = _Model(policy, deterministic), _fingerprint(policy)
+        decide, known = _Model(policy, deterministic), fingerprint_of(policy)
         said["deterministic"] = str(deterministic)
     elif callable(policy):
-        decide, known = _Function(policy), fingerprint_now(policy)
+        decide, known = _Function(policy), fingerprint_of(policy)
     else:
         raise AnimalcatError(
             f"a policy is a model with predict, a function of an observation, or an agent with "
@@ -144,7 +141,7 @@ def read_policy(
         known = replace(known, options={**known.options, **said})
     called = name or str(getattr(policy, "__name__", type(policy).__name__)).strip("<>")
     player = PolicyAgent(decide, sensors, repeat)
-    return ReadPolicy(_at(GivenAgent(called, "", player, known), step), spec)
+    return ReadPolicy(_at(GivenAgent(called, "", player, known, policy), step), spec)
 
 
 def _agent_of(source: PolicySource, name: str | None, slots: int) -> GivenAgent | None:
@@ -177,7 +174,7 @@ def _load_agent(reference: str, name: str | None) -> GivenAgent:
         agent = load_agent(read.reference)
     except AgentLoadError as error:
         raise AnimalcatError(str(error), "INVALID_REQUEST") from error
-    return GivenAgent(read.name, "", agent, fingerprint_of(agent))
+    return GivenAgent(read.name, "", agent, fingerprint_of(agent), agent)
 
 
 def _makes_agents(source: Callable[..., Any]) -> bool:
@@ -327,20 +324,3 @@ def _alike(shown: tuple[int, ...] | None, trained: tuple[int, ...]) -> bool:
 def _in_words(shapes: Mapping[str, tuple[int, ...]]) -> str:
     told = [f"{name or 'an array'} {'x'.join(map(str, shape))}" for name, shape in shapes.items()]
     return ", ".join(told)
-
-
-def _fingerprint(model: Any) -> AgentFingerprint:
-    """What a model is at this moment: its class, its weights, and the package that it is of."""
-    kind: Any = model.__class__
-    weights = getattr(getattr(model, "policy", None), "state_dict", None)
-    if not callable(weights):
-        return fingerprint_now(model)
-    hasher = hashlib.sha256()
-    for key, value in sorted(cast("Mapping[str, Any]", weights()).items()):
-        array = np.ascontiguousarray(value.detach().cpu().numpy())
-        hasher.update(f"{key} {array.dtype.str} {array.shape}".encode() + array.tobytes())
-    told = {"weights": hasher.hexdigest()}
-    package = kind.__module__.partition(".")[0]
-    with suppress(PackageNotFoundError):
-        told["packages"] = f"{package} {version(package)}"
-    return AgentFingerprint("computed", f"{kind.__module__}.{kind.__qualname__}", options=told)

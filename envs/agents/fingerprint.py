@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,10 +19,6 @@ MOST_FILES: Final = 500
 """Most files that stand in a fingerprint one by one; folders stand for more."""
 _SHOWN: Final = 5
 """Most differences that a sentence names."""
-_PROCESS: Final = (
-    "nothing is known of the agent, and it comes from another process than before, so that nobody "
-    "can tell whether it is the same"
-)
 _WORDS: Final[Mapping[Source, str]] = {
     "unknown": "unknown: nothing was declared",
     "declared": "as its client declares",
@@ -43,7 +40,8 @@ class AgentFingerprint:
             `reset`, by path: relative to the folder of the agent's file where that is near.
         environment: Environment variables that may change what it does. They are not part of its
             digest; where they differ, a note says so.
-        process: Of an unknown agent, the process that it runs in.
+        process: Of an unknown agent, what stands for this start of it: nobody can tell whether it
+            is what it was at another.
     """
 
     source: Source = "unknown"
@@ -108,7 +106,8 @@ class AgentFingerprint:
     def words(self) -> str:
         """The fingerprint in a line."""
         if not self.known:
-            return _WORDS["unknown"]
+            why = self.options.get(UNREAD)
+            return f"unknown: {why} cannot be read" if why else _WORDS["unknown"]
         parts = [self.name, f"version {self.version}" if self.version else ""]
         parts += [f"{name} {value}" for name, value in self.options.items()]
         parts.append(f"{len(self.files)} files" if len(self.files) != 1 else "1 file")
@@ -124,6 +123,19 @@ class AgentFingerprint:
 
 UNKNOWN: Final = AgentFingerprint()
 """The fingerprint of a client that declares nothing."""
+UNREAD: Final = "unread"
+"""The option that says what of an unknown agent cannot be read."""
+
+
+def unknown(name: str = "", unread: str = "") -> AgentFingerprint:
+    """The fingerprint of an unknown agent that starts now.
+
+    Args:
+        name: What it is called, where that is known.
+        unread: What of it cannot be read, where it was looked at.
+    """
+    said = {UNREAD: unread} if unread else {}
+    return AgentFingerprint(name=name, options=said, process=uuid.uuid4().hex)
 
 
 def differences(
@@ -145,8 +157,11 @@ def differences(
         now_whole: Whether the first `reset` of the agent now is over.
     """
     if not known.known and not now.known:
-        same = (known.process, known.name) == (now.process, now.name)
-        return () if same and known.process else (_PROCESS,)
+        if now.process and known.process == now.process:
+            return ()
+        why = now.options.get(UNREAD)
+        told = f"{why} cannot be read" if why else "nothing is known of it"
+        return (f"nobody can tell whether the agent is the same: {told}",)
     if not now.known:
         return (f"nothing is known of the agent, which was {known.name or 'declared'}",)
     if not known.known:

@@ -3,16 +3,19 @@
 A notebook has no file that could be digested. So the sources of the agent's class are, those of the
 classes and functions of one's own that it uses, and the values that it and they refer to. Installed
 packages stand in it by their versions. Where something cannot be read, such as an open connection,
-the agent is unknown, as `in_memory` says: then its session goes on in this process alone.
+the agent is unknown, and at every start another one.
 """
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import inspect
+import logging
 import random
 import sys
 import sysconfig
+import threading
 import types
 import weakref
 from collections.abc import Iterator, Mapping
@@ -22,11 +25,10 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any, Final, cast
 
+import gymnasium
 import numpy as np
-import numpy.typing as npt
 
-from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of
-from animalcat.envs.agents.watching import in_memory
+from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of, unknown
 
 _MOST: Final = 200_000
 """Values that are read at most; what has more is unknown."""
@@ -52,53 +54,89 @@ _LEFT_OUT: Final = frozenset(
 """Attributes of a class that say nothing of what it does."""
 _PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
-_known: Final[dict[int, tuple[weakref.ref[object], AgentFingerprint]]] = {}
-"""Fingerprints of objects that are alive, by id: what an agent learns does not make it another."""
+_GLOBALS: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+"""Instructions that read a global."""
+_IDLE: Final = (
+    *(type(threading.Lock()), type(threading.RLock()), logging.Logger),
+    *(random.Random, np.random.Generator, np.random.RandomState),
+)
+"""What has no part in what an agent is: with another seed it is the same one."""
+_REDUCING: Final = ("__reduce__", "__reduce_ex__", "__getstate__")
+"""Methods by which an object says itself what it holds."""
+
+_met: Final[dict[int, tuple[weakref.ref[object], AgentFingerprint, str]]] = {}
+"""Of objects that are alive, by id: what each was, and its digest when it was last seen to play."""
 
 
 class _UnreadableError(Exception):
-    """Something of the agent cannot be read."""
+    """Something of the agent cannot be read; the text says what."""
 
 
 def fingerprint_of(agent: object) -> AgentFingerprint:
-    """The fingerprint of an agent, its class, or a function that makes one.
+    """The fingerprint of an agent, its class, or a function that makes one, as it is now.
 
-    Of an object it is what it was when it was first asked for.
+    Where it is as play has left it (`note_played`), it is the one that began to play: what an agent
+    keeps of its episodes does not make it another. An unknown agent is another one at every call.
 
     Args:
         agent: The object.
     """
-    if (known := _known.get(id(agent))) is not None and known[0]() is agent:
-        return known[1]
-    found = fingerprint_now(agent)
+    now, key = _read_now(agent), _held(agent)
+    if (met := _met.get(id(key))) is not None and met[0]() is key and met[2] == now.digest:
+        return met[1]
     with suppress(TypeError):  # it has slots, and none for this
-        _known[id(agent)] = weakref.ref(agent), found
-    return found
+        if now.known:
+            _met[id(key)] = weakref.ref(key), now, now.digest
+    return now
 
 
-def fingerprint_now(agent: object) -> AgentFingerprint:
-    """The fingerprint of an agent as it is at this moment, also of one that was asked before."""
-    try:
-        return _fingerprint_of(agent)
-    except _UnreadableError:
-        return in_memory(agent)
+def note_played(agent: object) -> None:
+    """Note that an agent has played: whatever has changed in it since it was asked, play did."""
+    key = _held(agent)
+    if (met := _met.get(id(key))) is not None and met[0]() is key:
+        _met[id(key)] = *met[:2], _read_now(agent).digest
 
 
-def _fingerprint_of(agent: object) -> AgentFingerprint:
+def _held(agent: object) -> object:
+    """What lives on where an agent is a method, which is made anew whenever it is asked for."""
+    return agent.__self__ if isinstance(agent, types.MethodType) else agent
+
+
+def _read_now(agent: object) -> AgentFingerprint:
     reader = _Reader()
     of_kind = isinstance(agent, type | types.FunctionType)
     kind: Any = agent if of_kind else type(agent)
-    reader.read(kind)
-    if not of_kind:
-        for name, value in _state(agent):
-            reader.parts[f"self.{name}"] = reader.digest(value)
-    versions = ", ".join(f"{name} {number}" for name, number in sorted(reader.packages.items()))
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    said: dict[str, str] = {}
+    try:
+        reader.read(kind)
+        if (weights := _weights_of(agent)) is not None:
+            policy: Any = cast("Any", agent).policy
+            said["weights"] = reader.digest((weights, repr(policy)))
+            for module in policy.modules():
+                reader.read(cast("object", type(module)))
+        elif not of_kind:
+            for part, value in _state(agent):
+                reader.part(f"self.{part}", value)
+    except _UnreadableError as error:
+        return unknown(name, str(error))
+    if reader.packages:
+        said["packages"] = ", ".join(
+            f"{name} {one}" for name, one in sorted(reader.packages.items())
+        )
     return AgentFingerprint(
-        "computed",
-        f"{kind.__module__}.{kind.__qualname__}",
-        files=dict(sorted(reader.parts.items())),
-        options={"packages": versions} if versions else {},
+        "computed", name, files=dict(sorted(reader.parts.items())), options=said
     )
+
+
+def _weights_of(agent: object) -> Mapping[str, Any] | None:
+    """The weights of a model whose policy is a network of PyTorch, as in Stable-Baselines3.
+
+    What else it holds, such as environments and optimizers, is its training's.
+    """
+    policy = None if isinstance(agent, type) else getattr(agent, "policy", None)
+    told = hasattr(policy, "modules") and getattr(policy, "state_dict", None)
+    return cast("Mapping[str, Any]", told()) if callable(told) else None
 
 
 class _Reader:
@@ -132,6 +170,13 @@ class _Reader:
         elif isinstance(thing, types.FunctionType):
             self._function(thing)
 
+    def part(self, name: str, value: object) -> None:
+        """Take in a value under a name."""
+        try:
+            self.parts[name] = self.digest(value)
+        except _UnreadableError as error:
+            raise _UnreadableError(f"{name} ({error})") from error
+
     def digest(self, value: object) -> str:
         """The SHA-256 of a value; the classes and functions in it are read as well."""
         hasher = hashlib.sha256()
@@ -147,7 +192,7 @@ class _Reader:
     def _module(self, module: types.ModuleType) -> None:
         file = getattr(module, "__file__", None)
         if file is None:
-            raise _UnreadableError(module.__name__)
+            raise _UnreadableError(f"module {module.__name__}")
         self.parts[f"module {module.__name__}"] = digest_of(Path(file))
         for value in vars(module).values():
             if isinstance(value, types.ModuleType | types.FunctionType | type):
@@ -167,7 +212,7 @@ class _Reader:
             for function in functions:
                 self.read(function)
             if not functions:
-                self.parts[f"{label}.{name}"] = self.digest(value)
+                self.part(f"{label}.{name}", value)
 
     def _function(self, function: types.FunctionType) -> None:
         label = function.__qualname__
@@ -189,9 +234,9 @@ class _Reader:
             self.read(value)
         else:
             self.parts.setdefault(f"global {name}", "")
-            self.parts[f"global {name}"] = self.digest(value)
+            self.part(f"global {name}", value)
 
-    def _tokens(self, value: object, met: dict[int, int]) -> Iterator[bytes]:
+    def _tokens(self, value: Any, met: dict[int, int]) -> Iterator[bytes]:
         self._count += 1
         if self._count > _MOST:
             raise _UnreadableError("too much")
@@ -207,31 +252,37 @@ class _Reader:
         if isinstance(value, types.ModuleType | types.FunctionType | type):
             self.read(value)
             yield f"{getattr(value, '__module__', '')} {value.__name__}".encode()
-        elif (array := _numbers(value)) is not None:
-            yield f"{array.dtype.str} {array.shape}".encode()
-            yield np.ascontiguousarray(array).tobytes()
-        elif isinstance(value, Mapping):
-            for key, each in cast("Mapping[Any, Any]", value).items():
-                yield from self._tokens(key, met)
-                yield from self._tokens(each, met)
-        elif isinstance(value, set | frozenset):
-            yield "".join(sorted(map(self.digest, cast("set[Any]", value)))).encode()
-        elif isinstance(value, list | tuple):
-            for each in cast("list[Any]", value):
-                yield from self._tokens(each, met)
+        elif (numbers := _numbers(value)) is not None:
+            yield from numbers
+        elif isinstance(value, Mapping | set | frozenset | list | tuple):
+            yield from self._tokens_of_many(cast("Any", value), met)
         elif isinstance(value, types.MethodType):
             yield from self._tokens(value.__func__, met)
             yield from self._tokens(value.__self__, met)
         elif isinstance(value, types.BuiltinFunctionType):
             yield f"{value.__module__} {value.__qualname__}".encode()
-        elif isinstance(value, random.Random | np.random.Generator | np.random.RandomState):
-            yield b"chance"  # with another seed it is the same agent
-        else:
-            self.read(type(value))
+        elif isinstance(value, gymnasium.Env):
+            self.read(cast("Any", value).__class__)  # what it was trained in is played apart
+        elif not isinstance(value, (*_IDLE, *_torch("Generator"))):
+            self.read(value.__class__)
             for name, each in _state(value):
                 yield name.encode()
                 yield from self._tokens(each, met)
         yield b"."
+
+    def _tokens_of_many(self, value: Any, met: dict[int, int]) -> Iterator[bytes]:
+        if isinstance(value, set | frozenset):
+            yield "".join(sorted(map(self.digest, cast("set[Any]", value)))).encode()
+        elif isinstance(value, Mapping):
+            for pair in cast("Mapping[Any, Any]", value).items():
+                yield from self._tokens(pair[0], met)
+                yield from self._tokens(pair[1], met)
+        else:
+            for each in value:
+                yield from self._tokens(each, met)
+        for name, each in sorted(getattr(cast("object", value), "__dict__", {}).items()):
+            yield name.encode()
+            yield from self._tokens(each, met)
 
 
 def _state(value: object) -> list[tuple[str, object]]:
@@ -240,33 +291,53 @@ def _state(value: object) -> list[tuple[str, object]]:
     Raises:
         _UnreadableError: It does not tell.
     """
+    kind = type(value)
     held: dict[str, object] = dict(getattr(value, "__dict__", {}))
-    for kind in type(value).__mro__:
-        slots: Any = vars(kind).get("__slots__", ())
+    for base in kind.__mro__:
+        slots: Any = vars(base).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if hasattr(value, name):
                 held.setdefault(name, getattr(value, name))
-    if not held and type(value).__module__ != "__main__":
-        try:
-            reduced: Any = value.__reduce_ex__(4)
-        except Exception as error:  # it is for the object to say why
-            raise _UnreadableError(type(value).__qualname__) from error
-        if not isinstance(reduced, tuple):  # a name, as of a singleton
-            return [("name", str(reduced))]
-        return [(str(k), part) for k, part in enumerate(cast("tuple[Any, ...]", reduced)[1:3])]
     held.pop("__weakref__", None)
-    return sorted(held.items())
+    own = any(getattr(kind, name) is not getattr(object, name) for name in _REDUCING)
+    if not own and (held or kind.__module__ == "__main__"):
+        return sorted(held.items())
+    try:  # what it says itself is the whole of it, also of what is not Python's
+        reduced: Any = value.__reduce_ex__(4)
+    except Exception as error:
+        raise _UnreadableError(kind.__qualname__) from error
+    if not isinstance(reduced, tuple):  # a name, as of a singleton
+        return [("name", str(reduced))]
+    parts = enumerate(cast("tuple[Any, ...]", reduced)[1:3])
+    return [*sorted(held.items()), *((str(k), part) for k, part in parts)]
 
 
-def _numbers(value: Any) -> npt.NDArray[Any] | None:
-    """An array of numbers, of numpy or of PyTorch; None of anything else."""
+def _torch(name: str) -> tuple[type[Any], ...]:
+    """A type of PyTorch, where that was imported."""
     torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return value.detach().cpu().numpy()
-    if not isinstance(value, np.ndarray):
+    return (getattr(torch, name),) if hasattr(torch, name) else ()
+
+
+def _numbers(value: Any) -> tuple[bytes, bytes] | None:
+    """Kind and bytes of numbers: of NumPy's, or of a tensor of PyTorch, on whatever device it is.
+
+    Raises:
+        _UnreadableError: It has none at present.
+    """
+    if isinstance(value, _torch("Tensor")):
+        tensor: Any = value
+        try:
+            flat = tensor.detach().cpu().to_dense().contiguous().reshape(-1)
+            found = flat.view(sys.modules["torch"].uint8).numpy().tobytes()
+        except Exception as error:  # whatever a tensor of somebody's kind raises
+            raise _UnreadableError(type(tensor).__qualname__) from error
+        return f"{tensor.dtype} {tuple(tensor.shape)}".encode(), found
+    if not isinstance(value, np.ndarray | np.generic):
         return None
-    array = cast("npt.NDArray[Any]", value)
-    return None if array.dtype == object else array
+    array: Any = np.ascontiguousarray(cast("Any", value))
+    if array.dtype == object:
+        return None
+    return f"{array.dtype.str} {array.shape}".encode(), array.tobytes()
 
 
 def _functions_in(value: object) -> list[types.FunctionType]:
@@ -293,9 +364,10 @@ def _disassemble(code: types.CodeType) -> Iterator[str]:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Names of globals, and of attributes, that code and the functions in it mention."""
+    """Names of globals that code and the functions in it read."""
     inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
-    return set(code.co_names).union(*map(_names, inner))
+    here = {one.argval for one in dis.get_instructions(code) if one.opname in _GLOBALS}
+    return here.union(*map(_names, inner))
 
 
 def _is_filled(cell: types.CellType) -> bool:

@@ -6,22 +6,18 @@ Python cannot take an audit hook back, so one hook serves all watches, and does 
 from __future__ import annotations
 
 import os
-import random
 import re
 import site
-import socket
 import sys
 import sysconfig
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
-from weakref import WeakKeyDictionary
 
 import animalcat
 from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of, fold_digests
@@ -227,32 +223,6 @@ def agent_environment(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def in_memory(agent: object = None) -> AgentFingerprint:
-    """The fingerprint of an agent in this process for which none was declared.
-
-    Args:
-        agent: The agent, or its class; None where only the process is known.
-    """
-    if agent is None:
-        return AgentFingerprint(process=_this_process())
-    kind: type[Any] = agent if isinstance(agent, type) else type(agent)
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    number = _kinds.setdefault(kind, len(_kinds))  # a class that is defined anew is another one
-    return AgentFingerprint(name=name, process=f"{_this_process()}/{number}")
-
-
-def fingerprint_process(process: int) -> AgentFingerprint:
-    """The fingerprint of an agent in another process of this machine, such as our parent.
-
-    Args:
-        process: Id of the process.
-    """
-    began = ""
-    with suppress(OSError, IndexError):  # ids are used again, and this tells them apart
-        began = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
-    return AgentFingerprint(process=f"{socket.gethostname()}:{process}:{began}")
-
-
 def is_foreign(path: Path, home: Path | None) -> bool:
     """Whether a file is no part of an agent: of the interpreter, of what is installed, or a cache.
 
@@ -282,7 +252,6 @@ class _HookState(threading.local):
 
 _looking: Final = _HookState()
 _watching: Final[list[Watch]] = []
-_kinds: Final[WeakKeyDictionary[type[Any], int]] = WeakKeyDictionary()
 
 
 def _name_of_path(path: Path, home: Path | None) -> str:
@@ -343,20 +312,3 @@ def _reads(mode: str | None, flags: int) -> bool:
     if mode is not None:
         return "r" in mode or mode == "a+"
     return not flags & (os.O_CREAT | os.O_TRUNC) and flags & os.O_ACCMODE != os.O_WRONLY
-
-
-@dataclass(slots=True)
-class _Process:
-    """An id of this process; a fork has another one."""
-
-    pid: int = 0
-    text: str = field(default="")
-
-
-_process: Final = _Process()
-
-
-def _this_process() -> str:
-    if _process.pid != os.getpid():
-        _process.pid, _process.text = os.getpid(), f"{random.SystemRandom().getrandbits(64):016x}"
-    return _process.text

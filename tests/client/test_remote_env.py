@@ -75,7 +75,9 @@ def test_spaces_are_those_of_the_local_environment(
     assert observation in env.observation_space
     env.close()
 
-    env = animalcat.RemoteEnv(server.address, session, sensors=["camera"], flat_actions=True)
+    env = animalcat.RemoteEnv(
+        server.address, session, sensors=["camera"], flat_actions=True, same_agent=True
+    )
     assert env.observation_space == spaces.Box(0, 255, (21, 21, 1), np.uint8)
     assert env.action_space == spaces.Discrete(9)
     observation, _ = env.reset()

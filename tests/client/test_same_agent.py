@@ -108,22 +108,26 @@ class Turning(Standing):
         return animalcat.Actions([1] * 50)
 
 
-def test_agents_in_memory_go_on_in_their_process_alone(
-    client: animalcat.Client, make_session: MakeSession, tmp_path: Path
+def test_agents_in_memory_go_on_as_what_they_are(
+    client: animalcat.Client, make_session: MakeSession
 ) -> None:
-    session = make_session(max_episodes=3)
+    session = make_session(max_episodes=4)
+    agent = Standing(1)
     with pytest.raises(KeyboardInterrupt):
-        client.evaluate(Standing(1), session)
+        client.evaluate(agent, session)
     for changes in ({}, {"fingerprint": animalcat.AgentFingerprint.declared("t", version="1")}):
         with pytest.raises(animalcat.AnimalcatError, match="episodes of another agent"):
             client.evaluate(Turning(), session, **changes)  # pyright: ignore[reportArgumentType]
     with pytest.raises(KeyboardInterrupt):
-        client.evaluate(Standing(1), session)
+        client.evaluate(agent, session)  # as play has left it
+    agent.left = 7
+    with pytest.raises(animalcat.AnimalcatError, match=r"self\.left has other content"):
+        client.evaluate(agent, session)
+    with pytest.raises(KeyboardInterrupt):
+        client.evaluate(Standing(1), session)  # as it was when it began
     done = client.evaluate(Turning(), session, same_agent=True)
     assert done.state == "finished"
     found = client.get_session(session)
-    assert found.identity.fingerprint is not None
-    assert not found.identity.fingerprint.known
     assert found.identity.changes[0].startswith("from episode 2 on: ")
     profile = client.profile(session)
     assert profile["provenance"]["agent_changes"] == list(found.identity.changes)

@@ -15,6 +15,7 @@ from animalcat.envs.agents.fingerprint import (
     environment_changes,
     fold_digests,
     in_words,
+    unknown,
 )
 from animalcat.envs.agents.limits.reference import read_reference
 from animalcat.envs.agents.load import make_agent
@@ -78,10 +79,10 @@ def test_what_differs_is_named(change: dict[str, object], words: str) -> None:
     assert in_words(differences(KNOWN, replace(KNOWN, **change))) == words  # pyright: ignore[reportArgumentType]
 
 
-def test_of_unknown_agents_only_the_same_process_is_the_same() -> None:
-    one, other = AgentFingerprint(process="p"), AgentFingerprint(process="q")
+def test_an_unknown_agent_is_the_same_within_one_start_alone() -> None:
+    one, other = unknown(), unknown()
     assert differences(one, one) == ()
-    assert "another process" in in_words(differences(one, other))
+    assert "nobody can tell" in in_words(differences(one, other))
     assert differences(AgentFingerprint(), AgentFingerprint())
     assert "before it was unknown" in in_words(differences(one, KNOWN))
     assert (one.short, one.digest) == ("unknown", "")

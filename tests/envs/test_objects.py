@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from animalcat.envs.agents.fingerprint import differences
-from animalcat.envs.agents.objects import fingerprint_of
+from animalcat.envs.agents.objects import fingerprint_of, note_played
 
 CELL = """
 SPEED = {speed}
@@ -56,8 +58,59 @@ def test_what_changed_is_named(other: Any, what: str) -> None:
     assert changes == (f"{what} has other content",)
 
 
-def test_what_cannot_be_read_is_unknown() -> None:
+def change_weights(agent: Any) -> None:
+    agent.net["layers"][0].arrays[0][1] = 5.0
+
+
+CHANGES: list[tuple[Callable[[Any], object], str]] = [
+    (change_weights, "self.net"),
+    (lambda agent: setattr(agent, "scale", np.float32(2)), "self.scale"),
+    (lambda agent: agent.named.setdefault("b", 1), "self.named"),
+    (lambda agent: setattr(agent.named, "tag", "t"), "self.named"),
+    (lambda agent: setattr(agent.__class__, "table", {"near": 9}), "Agent.table"),
+]
+
+
+@pytest.mark.parametrize(("change", "what"), CHANGES)
+def test_an_object_that_was_changed_between_two_starts_is_another(change: Any, what: str) -> None:
     agent = define_class()()
-    agent.lock = threading.Lock()
-    assert not fingerprint_of(agent).known
-    assert fingerprint_of(agent).process
+    agent.net = {"layers": [Layer()]}
+    agent.scale, agent.named, agent.lock = np.float32(1), Named(a=1), threading.Lock()
+    first = fingerprint_of(agent)
+    assert first.known
+    agent.reset(None)  # its memory of an episode, which play has changed
+    note_played(agent)
+    assert fingerprint_of(agent) == first
+    assert fingerprint_of(agent.act).digest == fingerprint_of(agent.act).digest
+    change(agent)
+    changed = fingerprint_of(agent)
+    assert f"{what} has other content" in differences(first, changed)
+    assert fingerprint_of(agent).digest == changed.digest
+
+
+class Named(dict[str, int]):
+    """A dict with attributes."""
+
+
+class Layer:
+    """What holds arrays."""
+
+    def __init__(self) -> None:
+        self.arrays = (np.zeros(2), np.ones(2))
+
+
+def test_names_of_attributes_are_no_globals() -> None:
+    names: dict[str, Any] = {"b": (n for n in ()), "__name__": "__main__"}
+    exec("class Agent:\n    b = 1\n    def act(self, seen): return self.b", names)
+    assert fingerprint_of(names["Agent"]()).known
+
+
+def test_what_cannot_be_read_is_unknown_and_another_at_every_start() -> None:
+    agent = define_class()()
+    with socket.socket() as agent.line:
+        first, again = fingerprint_of(agent), fingerprint_of(agent)
+    assert not first.known
+    assert differences(first, again) == (
+        "nobody can tell whether the agent is the same: self.line (socket) cannot be read",
+    )
+    assert "self.line (socket) cannot be read" in again.words
