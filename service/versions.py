@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple
 
@@ -63,6 +64,7 @@ def changed_versions(
     )
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return version(name)

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from animalcat.arena_configs.instance import Instance
+from animalcat.service.batteries.columns import ColumnsWriter, row_of
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("service", "envs", "layouts", "arena_configs", "doors")
 CORE = ("animalcat", "service", "envs", "layouts", "arena_configs")
@@ -257,7 +260,11 @@ def test_messages_of_ml_agents_are_seen_by_the_stand_in_alone() -> None:
         ("animalcat.cli.agent", ["sapien", "numba", "pymc", "pydantic", "sqlalchemy", "yaml"]),
         ("animalcat.cli.unity.player", ["sapien", "numba", "pymc", "grpc", "pydantic"]),
         ("animalcat.layouts.inference.live", ["pymc", "nutpie", "grpc", "pandas"]),
-        ("animalcat.service.rpc.server", ["pymc", "nutpie", "pytensor"]),
+        (
+            "animalcat.service.rpc.server",
+            ["pymc", "nutpie", "pytensor", "numba", "pandas", "scipy"],
+        ),
+        ("animalcat.portable.arrays as a; a.log([2.0])", ["scipy.linalg", "scipy.special"]),
     ],
 )
 def test_a_light_import_stays_light(module: str, unwanted: list[str]) -> None:
@@ -266,6 +273,15 @@ def test_a_light_import_stays_light(module: str, unwanted: list[str]) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/"
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_a_battery_is_read_without_pandas(tmp_path: Path) -> None:
+    path = tmp_path / "instances.parquet"
+    with ColumnsWriter(path, ["x"]) as writer:
+        writer.add(row_of(Instance("a", "", {"x": 1.0}, 0.0, 0, 0, "")))
+        writer.finish({})
+    read = f"animalcat.service.batteries.columns as c; c.InstanceColumns(c.Path({str(path)!r}))"
+    test_a_light_import_stays_light(read, ["pandas"])
 
 
 def test_a_checkout_that_keeps_no_links_is_imported(tmp_path: Path) -> None:

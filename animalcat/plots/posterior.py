@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, Final
 
@@ -311,9 +310,8 @@ def density_of(values: Floats, places: Floats, ends: tuple[float, float]) -> Flo
     """Density of draws; what a kernel would put beyond an end of the range is mirrored there."""
     if np.ptp(values) == 0.0:
         return np.zeros(len(places))
-    kernel: Any = import_module("scipy.stats").gaussian_kde(values[:: max(1, len(values) // 4000)])
-    density: Any = kernel(places)
-    for end in ends:
-        if np.isfinite(end):
-            density = density + kernel(2.0 * end - places)
-    return density
+    some = values[:: max(1, len(values) // 4000), np.newaxis]
+    width = float(np.std(some, ddof=1)) * len(some) ** -0.2  # Scott's rule
+    mirrored = [places, *(2.0 * end - places for end in ends if np.isfinite(end))]
+    heights = [np.exp(-0.5 * ((at - some) / width) ** 2).mean(axis=0) for at in mirrored]
+    return np.sum(heights, axis=0) / (width * np.sqrt(2.0 * np.pi))

@@ -11,7 +11,8 @@ neither reorder a sum nor fuse a product with an addition.
 * `compiled`: some of them for code that is compiled;
 * `products`: products of small matrices, without Numba;
 * `arrays`: functions of NumPy's arrays;
-* `kernels`: what `arrays` runs, compiled by Numba.
+* `kernels`: what `arrays` runs, compiled by Numba;
+* `sparing`: Numba without what it imports of SciPy and nothing here needs.
 
 Sums of NumPy itself (`sum`, `mean`, `cumsum`, `einsum` without optimisation) have an order that
 does not depend on the processor, and are used as they are.

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from numba.extending import register_jitable
 
-from animalcat.portable import scalars
+from animalcat.portable import (
+    scalars,
+    sparing,  # noqa: F401  # pyright: ignore[reportUnusedImport]
+)
 from animalcat.portable.scalars import asin, atan, atan2, cos, sin, tan
 
 __all__ = ["asin", "atan", "atan2", "cos", "sin", "tan"]

@@ -15,6 +15,8 @@ from llvmlite import ir  # pyright: ignore[reportMissingTypeStubs]
 from numba import njit
 from numba.extending import intrinsic
 
+from animalcat.portable import sparing  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _LOG2E: Final = 1.4426950408889634

@@ -230,17 +230,16 @@ def is_foreign(path: Path, home: Path | None) -> bool:
         path: The file.
         home: The folder of the agent's file; None for an agent that has none.
     """
-    whole = path.resolve()
-    for candidate in {path, whole}:
-        if not _INSTALLED.isdisjoint(candidate.parts):
+    return _is_of_machine(path, home) or _is_of_machine(path.resolve(), home)
+
+
+def _is_of_machine(candidate: Path, home: Path | None) -> bool:
+    if not _INSTALLED.isdisjoint(candidate.parts):
+        return True
+    for root in _roots():
+        at_home = home is not None and candidate.is_relative_to(home) and home.is_relative_to(root)
+        if candidate.is_relative_to(root) and not at_home:
             return True
-        for root in _roots():
-            within = candidate.is_relative_to(root)
-            at_home = (
-                home is not None and candidate.is_relative_to(home) and home.is_relative_to(root)
-            )
-            if within and not at_home:
-                return True
     return False
 
 

@@ -25,9 +25,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
 
 from animalcat.layouts.adaptive.peers import Peers
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -261,7 +261,7 @@ def _interval(
 
 def _student(freedom: float) -> float:
     """Upper end of the central interval of Student's t distribution."""
-    x = float(betaincinv(0.5 * freedom, 0.5, 1.0 - SHARE))
+    x = float(portable.betaincinv(0.5 * freedom, 0.5, 1.0 - SHARE))
     return math.sqrt(freedom * (1.0 / x - 1.0))
 
 

@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, xlogy
+
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -119,8 +120,8 @@ def reliability_curve(
     tail = (1.0 - INTERVAL_SHARE) / 2.0
     alpha, beta = sums + 0.5, counts - sums + 0.5
     # By convention a bound that the data touch is 0 or 1 (Brown, Cai and DasGupta 2001).
-    low = np.where(sums == 0, 0.0, betaincinv(alpha, beta, tail))
-    high = np.where(sums == counts, 1.0, betaincinv(alpha, beta, 1.0 - tail))
+    low = np.where(sums == 0, 0.0, portable.betaincinv(alpha, beta, tail))
+    high = np.where(sums == counts, 1.0, portable.betaincinv(alpha, beta, 1.0 - tail))
     mean_p = np.bincount(rows, p) / counts
     return [
         ReliabilityPoint(float(a), float(s / n), int(n), float(lo), float(hi))
@@ -138,7 +139,8 @@ def log_score(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     """Mean of -ln P(outcome), in nats; infinite if an outcome had a predicted probability of 0."""
     p, y = _check_pair(predicted, outcomes)
     with np.errstate(divide="ignore"):
-        return float(-np.mean(xlogy(y, p) + xlogy(1.0 - y, 1.0 - p)))
+        logs: Floats = portable.xlogy(y, p) + portable.xlogy(1.0 - y, 1.0 - p)
+    return -float(np.mean(logs))
 
 
 def auc(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:

@@ -21,7 +21,6 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, log_expit, logit, logsumexp
 
 from animalcat.layouts.explaining.limits import (
     EDGE,
@@ -41,6 +40,7 @@ from animalcat.layouts.watching.strata import (
     Stratification,
     stratifications,
 )
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -349,7 +349,7 @@ def _rivals(
     if not ways:
         return [], 1.0
     predicted = leave_one_out(evaluator, draws, columns[there], y, weights, outcome)
-    base = logit(np.clip(predicted, EDGE, 1.0 - EDGE))
+    base = portable.logit(np.clip(predicted, EDGE, 1.0 - EDGE))
     tilted = [_tilt_likelihoods(factor * base, y, weights) for factor in _SHARPNESS]
     counts = np.column_stack([weights * y, weights * (1.0 - y)])
     alone = _evidence([np.zeros(len(y), np.int64)], tilted, counts)
@@ -375,7 +375,7 @@ def _rivals(
                 evidence += alone - _evidence([np.zeros(len(some), np.int64)], among, some)
             logs.append(np.log(share) + evidence)
             names.append((role, way))
-    shares = np.exp(np.array(logs) - logsumexp(logs))
+    shares = np.exp(np.array(logs) - portable.logsumexp(logs))
     rivals = [
         _rival(role, way, float(share), y, weights)
         for (role, way), share in zip(names, shares[1:], strict=True)
@@ -494,7 +494,9 @@ def _tilt_likelihoods(base: Floats, y: Floats, weights: Floats) -> Floats:
     """Log likelihood of every episode at every shift of its logit, (episodes, shifts)."""
     z = base[:, np.newaxis] + _SHIFTS
     each = y[:, np.newaxis]
-    return weights[:, np.newaxis] * (each * log_expit(z) + (1.0 - each) * log_expit(-z))
+    return weights[:, np.newaxis] * (
+        each * portable.log_expit(z) + (1.0 - each) * portable.log_expit(-z)
+    )
 
 
 def _evidence(ways: Sequence[Ints], tilted: Sequence[Floats], counts: Floats) -> float:
@@ -510,11 +512,14 @@ def _evidence(ways: Sequence[Ints], tilted: Sequence[Floats], counts: Floats) ->
         rates = float(np.sum(_rate(passed, failed)))
         shifted = [_shift_logit(labels, table) for table in tilted]
         evidences.append(
-            float(np.logaddexp(rates, logsumexp(shifted) - np.log(len(shifted))) - np.log(2.0))
+            float(
+                np.logaddexp(rates, portable.logsumexp(shifted) - np.log(len(shifted)))
+                - np.log(2.0)
+            )
         )
     if len(evidences) == 1:
         return evidences[0]
-    cuts = float(logsumexp(evidences[1:]) - np.log(len(evidences) - 1))
+    cuts = float(portable.logsumexp(evidences[1:]) - np.log(len(evidences) - 1))
     return float(np.logaddexp(evidences[0], cuts) - np.log(2.0))
 
 
@@ -525,8 +530,8 @@ def _sums(labels: Ints, values: Floats) -> Floats:
 
 def _rate(passed: Floats, failed: Floats) -> Floats:
     """Log marginal likelihood of outcomes with one unknown rate, uniform before."""
-    whole = gammaln(passed + failed + 2.0)
-    return np.asarray(gammaln(passed + 1.0) + gammaln(failed + 1.0) - whole)
+    whole = portable.gammaln(passed + failed + 2.0)
+    return np.asarray(portable.gammaln(passed + 1.0) + portable.gammaln(failed + 1.0) - whole)
 
 
 def _likelihood_of_two_rates(labels: Ints, counts: Floats) -> float:
@@ -543,16 +548,15 @@ def _likelihood_of_two_rates(labels: Ints, counts: Floats) -> float:
     below: Floats = np.cumsum(ordered, axis=0)[:-1]
     above: Floats = ordered.sum(axis=0) - below
     each = _rate(below[:, 0], below[:, 1]) + _rate(above[:, 0], above[:, 1])
-    return float(logsumexp(each) + np.log(2.0) - len(sums) * np.log(2.0))
+    return float(portable.logsumexp(each) + np.log(2.0) - len(sums) * np.log(2.0))
 
 
-_LOG_PRIOR: Final = -0.5 * (_SHIFTS / _SHIFT_SD) ** 2 - float(
-    logsumexp(-0.5 * (_SHIFTS / _SHIFT_SD) ** 2)
-)
+_LOG_NORMAL: Final = -0.5 * (_SHIFTS / _SHIFT_SD) ** 2
+_LOG_PRIOR: Final = _LOG_NORMAL - float(np.logaddexp.reduce(_LOG_NORMAL))
 
 
 def _shift_logit(labels: Ints, table: Floats) -> float:
     sums = np.zeros((int(labels.max()) + 1, table.shape[1]))
     np.add.at(sums, labels, table)
     held = np.bincount(labels) > 0
-    return float(logsumexp(sums[held] + _LOG_PRIOR, axis=1).sum())
+    return float(portable.logsumexp(sums[held] + _LOG_PRIOR, axis=1).sum())

@@ -7,11 +7,11 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.spec import Layout
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -120,7 +120,7 @@ def costs(
     gain = np.zeros((len(layout.latents), *as_is.shape))
     alone = np.zeros((len(layout.latents), len(draws)))
     before = np.zeros((len(layout.latents), _PRIOR_DRAWS))
-    z = ndtri((np.arange(_PRIOR_DRAWS) + 0.5) / _PRIOR_DRAWS)
+    z = portable.ndtri((np.arange(_PRIOR_DRAWS) + 0.5) / _PRIOR_DRAWS)
     perfect = np.tile(best, (_PRIOR_DRAWS, 1))
     top = success(perfect[:1])
     for i, node in enumerate(layout.latents):

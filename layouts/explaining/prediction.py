@@ -20,7 +20,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlogy
 
 from animalcat.layouts.adaptive.learner import Forecast
 from animalcat.layouts.explaining.limits import leave_one_out
@@ -28,6 +27,7 @@ from animalcat.layouts.explaining.regression import RunningRegression
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.watching.alarm import QUIET
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Standing: TypeAlias = Literal["better", "cannot be told", "worse"]
@@ -170,11 +170,13 @@ def _rival(name: str, ours: Floats, theirs: Floats, y: Floats) -> RivalForecast:
     elif better >= LEVEL:
         standing = "better"
     brier, theirs_brier = (float(np.nanmean((predicted - y) ** 2)) for predicted in (p, q))
-    log, theirs_log = (
-        float(-np.nanmean(xlogy(y, predicted) + xlogy(1.0 - y, 1.0 - predicted)))
-        for predicted in (p, q)
-    )
+    log, theirs_log = (_log_score(y, predicted) for predicted in (p, q))
     return RivalForecast(name, standing, brier, theirs_brier, log, theirs_log, better, worse)
+
+
+def _log_score(y: Floats, p: Floats) -> float:
+    logs: Floats = portable.xlogy(y, p) + portable.xlogy(1.0 - y, 1.0 - p)
+    return -float(np.nanmean(logs))
 
 
 def _e_value(p: Floats, q: Floats, y: Floats) -> float:

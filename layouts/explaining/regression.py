@@ -6,7 +6,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+
+from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -51,7 +52,7 @@ class RunningRegression:
             for _ in range(_STEPS):
                 beta = _newton_step(design[there], y, beta, penalty)
             self._betas[k] = beta
-        return np.array([expit(design[-1] @ beta) for beta in self._betas], np.float64)
+        return np.array([portable.expit(design[-1] @ beta) for beta in self._betas], np.float64)
 
     def learn(self, features: Floats, observed: Floats) -> None:
         """Take in an episode.
@@ -80,7 +81,7 @@ def _design(features: Floats) -> Floats:
 
 
 def _newton_step(x: Floats, y: Floats, beta: Floats, penalty: Floats) -> Floats:
-    p = np.asarray(expit(x @ beta), np.float64)
+    p = np.asarray(portable.expit(x @ beta), np.float64)
     gradient = x.T @ (y - p) - penalty * beta
     curvature = (x * (p * (1.0 - p))[:, np.newaxis]).T @ x + np.diag(penalty)
     return np.asarray(beta + np.linalg.solve(curvature, gradient), np.float64)

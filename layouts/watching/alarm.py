@@ -17,7 +17,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -506,6 +505,8 @@ def _ends(
     """Predicted probabilities of less than the outcome, and of at most the outcome."""
     likelihood = evaluator.layout.outcomes[k].likelihood
     if isinstance(likelihood, Binomial):
+        from scipy.special import bdtr  # few layouts count
+
         trials = int(trials_of(evaluator.layout, likelihood, columns)[0])
         less = np.zeros_like(p) if outcome < 1.0 else bdtr(outcome - 1.0, trials, p)
         return less, bdtr(outcome, trials, p)

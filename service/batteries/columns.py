@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
@@ -25,6 +26,8 @@ Row = dict[str, Any]
 
 ROWS: Final = 2000
 """Instances of a row group, which are held at a time while the file is written."""
+KEPT: Final = 2000
+"""Most instances of a battery that are kept once made; those of a larger one are made each time."""
 _HEAD: Final = "animalcat.battery"
 """Key of what the file says of the whole battery, as JSON."""
 _FEATURE: Final = "feature: "
@@ -150,8 +153,9 @@ class InstanceColumns(Sequence[Instance]):
             self._missing += (texts.setdefault(t, t) for t in table["missing"].to_pylist())
             rest += table["rest"].chunks
             for k, name in enumerate(features):
-                self._values[begin : len(self._names), k] = table[name].to_numpy()
-                self._known[begin : len(self._names), k] = table[name].is_valid().to_numpy()
+                there = slice(begin, len(self._names))
+                self._values[there, k], self._known[there, k] = _numbers_in(table[name])
+        self._made: dict[int, Instance] = {}
         self._rest: Any = arrow.concat_arrays(rest or [arrow.array([], arrow.string())])
 
     @classmethod
@@ -179,11 +183,17 @@ class InstanceColumns(Sequence[Instance]):
     def __getitem__(self, index: slice) -> tuple[Instance, ...]: ...
     def __getitem__(self, index: int | slice) -> Instance | tuple[Instance, ...]:
         if isinstance(index, slice):
-            return tuple(instance_of(self.row(k)) for k in range(*index.indices(len(self))))
-        return instance_of(self.row(range(len(self))[index]))
+            return tuple(map(self._instance, range(*index.indices(len(self)))))
+        return self._instance(range(len(self))[index])
 
     def __iter__(self) -> Iterator[Instance]:
-        return (self[k] for k in range(len(self)))
+        return map(self._instance, range(len(self)))
+
+    def _instance(self, k: int) -> Instance:
+        made = self._made.get(k) or instance_of(self.row(k))
+        if len(self) <= KEPT:
+            self._made[k] = made
+        return made
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, InstanceColumns):
@@ -216,6 +226,17 @@ class InstanceColumns(Sequence[Instance]):
         """Bytes that the columns take in memory, about."""
         sizes = (self._values.nbytes, self._known.nbytes, self._rest.nbytes)
         return sum(sizes) + 90 * len(self._names)
+
+
+def _numbers_in(column: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """A column's numbers, and where there is one; Arrow's own way to them imports pandas."""
+    array: Any = column.combine_chunks()
+    bits, numbers = array.buffers()
+    there = slice(array.offset, array.offset + len(array))
+    known = np.ones(len(array), np.bool_)
+    if bits is not None:
+        known = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[there] == 1
+    return np.where(known, np.frombuffer(numbers, np.float64)[there], np.nan), known
 
 
 @lru_cache(maxsize=4096)
