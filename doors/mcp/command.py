@@ -114,7 +114,10 @@ def _run(server: Any, http: int | None) -> None:
     if http is None:
         server.run("stdio")
     else:
+        from animalcat.service.web.serving import serve_app
+
         # Every process of the machine reaches the port, so the address lets in who has read it.
         path = f"/{secrets.token_urlsafe(32)}/mcp"
         say(f"listening on http://{HOST}:{http}{path}", err=True)
-        server.run("streamable-http", host=HOST, port=http, streamable_http_path=path)
+        app = server.streamable_http_app(host=HOST, streamable_http_path=path)
+        serve_app(app, HOST, http, path)

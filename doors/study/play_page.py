@@ -75,7 +75,7 @@ def playing_alone(make: Callable[[], Show], title: str = "play") -> Callable[[Si
 
 def playing(site: Site) -> Part:
     """Return the part on which arenas of the server's batteries are played."""
-    stages = set[Stage]()
+    places, stages = asyncio.Semaphore(MOST_GAMES), set[Stage]()
 
     async def show(request: Request) -> Response:
         battery, instance = _names_of(request)
@@ -86,9 +86,13 @@ def playing(site: Site) -> Part:
 
     async def connect(socket: WebSocket) -> None:
         caller = site.known(socket)
-        if caller is None or not caller.runs or len(stages) >= MOST_GAMES:
+        if caller is None or not caller.runs or places.locked():
             await socket.close(1008)
             return
+        async with places:  # which it has at once
+            await let_play(socket)
+
+    async def let_play(socket: WebSocket) -> None:
         battery, instance = _names_of(socket)
         assert site.served is not None, "it is a server's"
         text = await _arena(site, socket, battery, instance)

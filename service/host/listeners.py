@@ -1,23 +1,25 @@
 """Guards all ports of a process by one rule, so that no caller takes the connections of others.
 
-Neither gRPC nor the others tell of connections, so the sockets of this process are looked at.
+Neither gRPC nor the others tell of connections, so the sockets of this process are looked at: twice
+a second, and by the ports of asyncio whenever they have taken many connections.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 import os
 import resource
 import socket
 import stat
 import struct
 import time
-from collections import Counter
-from collections.abc import Generator, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from animalcat.service.refusals import Refusals
@@ -27,7 +29,9 @@ LOOK_SECONDS: Final = 0.5
 FLOODED_SECONDS: Final = 0.05
 """How often they are looked at after some were ended."""
 BEGIN_SECONDS: Final = 10.0
-"""Within this time somebody has to have called over a connection."""
+"""Within this time a call has come over a connection, a request with all of its body."""
+KEPT_SECONDS: Final = 30
+"""For how long a page's connection without a request is kept, before the next one has to begin."""
 GONE_SECONDS: Final = 2.0
 """Within this time one is gone that was ended."""
 FLOOD_SECONDS: Final = 10.0
@@ -39,6 +43,8 @@ LEAST_SHARE: Final = 4
 """Strangers have at most this part of the descriptors that there are for connections."""
 MANY: Final = 1 << 20
 """Stands for as many descriptors as one likes."""
+WAITING: Final = 2048
+"""Connections that may wait to be taken."""
 FILES: Final = "/dev/fd"
 """Where a process sees its own descriptors."""
 EVICTED: Final = "connections ended"
@@ -68,6 +74,11 @@ class Budget(NamedTuple):
     local: int
     strangers: int
 
+    @property
+    def address(self) -> int:
+        """How many of the strangers' may come from one address."""
+        return (self.strangers + 1) // 2
+
     @classmethod
     def of(cls, descriptors: int, strangers: int) -> Budget:
         """Return the budget of a process that may open so many descriptors."""
@@ -85,9 +96,10 @@ class _Connection:
 
     Attributes:
         since: When it was seen first.
+        due: When the next call has to have come.
         used: When somebody called over it for the last time; 0 if nobody has.
         caller: Who called over it and proved that; None if nobody has.
-        most: Most connections of that caller; 0 for no limit.
+        most: Most connections of that caller, or of a stranger's address; 0 for no limit.
         calls: Calls that go on.
         began: When calls of strangers were last counted from 0.
         strange: Calls since then by which nobody proved anything.
@@ -95,6 +107,7 @@ class _Connection:
     """
 
     since: float
+    due: float
     used: float = 0.0
     caller: str | None = None
     most: int = 0
@@ -128,15 +141,53 @@ class Listeners:
         self._refusals = refusals
         self._known: dict[Address, _Connection] = {}
         self._spare = list[int]()
+        self._look_at = 0
+
+    def listen(self, host: str, port: int) -> Listening:
+        """Listen at an address for asyncio; whoever comes before it takes connections waits.
+
+        Raises:
+            OSError: One cannot; its file name says where.
+        """
+        listening = Listening(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listening.guard = self
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((host, port))
+            listening.listen()
+            listening.setblocking(False)
+        except OSError as error:
+            listening.close()
+            error.filename = f"{host}:{port}"
+            raise
+        self.ports.add(listening.getsockname()[1])
+        return listening
+
+    def takes(self, opened: socket.socket) -> bool:
+        """Make room for a connection that was taken; return whether there is any.
+
+        The system gives the least free number to each descriptor, so a connection's own tells how
+        many are in use.
+        """
+        number, most = opened.fileno(), self._budget.connections
+        if number < most:
+            self._look_at = most
+        elif number >= self._look_at:
+            self._look_at = number + most // 8  # what this look ends is gone a moment later
+            self.look()
+        return number < most + most // 2
 
     @contextmanager
-    def admitted(self, peer: str, caller: str | None, most: int) -> Generator[None]:
+    def admitted(
+        self, peer: str | Address, caller: str | None, most: int, idle: float = math.inf
+    ) -> Generator[None]:
         """Know a connection for that of somebody who may call, for the block's call and after.
 
         Args:
-            peer: Its address, as gRPC writes it.
+            peer: Its address, also as gRPC writes it.
             caller: Id of the caller; empty for those of this machine, None for a stranger.
             most: Most connections of the caller; 0 for no limit.
+            idle: Seconds that it may be without a call afterwards.
         """
         connection = self._of(peer)
         if connection is None:
@@ -150,12 +201,13 @@ class Listeners:
         finally:
             connection.calls -= 1
             connection.used = time.monotonic()
+            connection.due = connection.used + idle
 
-    def strange(self, peer: str) -> bool:
+    def strange(self, peer: str | Address) -> bool:
         """Count a call by which nobody proved anything; returns whether its connection was ended.
 
         Args:
-            peer: Its address, as gRPC writes it.
+            peer: Its address, also as gRPC writes it.
         """
         connection = self._of(peer)
         if connection is None:
@@ -165,11 +217,19 @@ class Listeners:
         connection.strange += 1
         if connection.strange <= FLOOD_CALLS or connection.caller is not None:
             return False
-        address = _address(peer)
-        assert address is not None, "it was found"
-        why = f"more than {FLOOD_CALLS} calls in {FLOOD_SECONDS:g} s without token"
-        self._end({address: why})
+        self.end(peer, f"more than {FLOOD_CALLS} calls in {FLOOD_SECONDS:g} s without token")
         return True
+
+    def end(self, peer: str | Address, why: str) -> None:
+        """End a connection over which somebody calls.
+
+        Args:
+            peer: Its address, also as gRPC writes it.
+            why: Is counted and logged.
+        """
+        address = _address(peer)
+        if address in self._known:
+            self._end({address: why})
 
     async def watch(self) -> None:
         """Look at the connections for as long as the ports are open; ends by being cancelled."""
@@ -206,8 +266,9 @@ class Listeners:
                 place = "" if address[0] else _place(opened)
                 most = MOST_OF_AGENT if place else 0
                 # Calls over the socket are not told apart, so the newest of an agent go first.
-                local = _Connection(now, -now, place, most)
-                self._known[address] = _Connection(now) if address[0] else local
+                local = _Connection(now, math.inf, -now, place, most)
+                stranger = _Connection(now, now + BEGIN_SECONDS, most=self._budget.address)
+                self._known[address] = stranger if address[0] else local
         for gone in self._known.keys() - here:
             connection = self._known[gone]
             # One that is in use is there, though no descriptor was left to see it; one that was
@@ -219,31 +280,37 @@ class Listeners:
             (a for a, connection in known.items() if not connection.calls),
             key=lambda a: (known[a].used, known[a].since),
         )
-        beyond = dict[Address, str]()
-        for address in idle:
-            if not known[address].used and now - known[address].since > BEGIN_SECONDS:
-                beyond[address] = f"no call within {BEGIN_SECONDS:g} s"
+        late = f"no call within {BEGIN_SECONDS:g} s"
+        beyond = {a: late for a in idle if now > known[a].due}
 
-        def limit(held: set[Address], most: int, words: str) -> None:
-            over = len(held - beyond.keys()) - most
-            for address in [a for a in idle if a in held - beyond.keys()][: max(0, over)]:
-                beyond[address] = f"more than {most} {words}"
+        def limit(held: Iterable[Address], most: int, words: str) -> None:
+            left = set(held) - beyond.keys()
+            if (over := len(left) - most) > 0:
+                why = f"more than {most} {words}"
+                beyond.update(dict.fromkeys([a for a in idle if a in left][:over], why))
 
-        strangers = {a for a, connection in known.items() if connection.caller is None}
-        limit(strangers, self._budget.strangers, "over which nobody shows a token")
-        for caller in {connection.caller for connection in known.values() if connection.most}:
-            its = {a for a, connection in known.items() if connection.caller == caller}
-            limit(its, max(known[a].most for a in its), f"of {caller}")
-        limit({a for a in known if a[0]}, self._budget.connections, "in all")
+        words = "over which nobody shows a token"
+        groups = defaultdict[str, list[Address]](list)
+        for address, connection in known.items():
+            caller = connection.caller
+            group = f"from {address[0]} {words}" if caller is None else f"of {caller}"
+            groups[group].append(address)
+        for group, its in groups.items():
+            if most := max(known[a].most for a in its):
+                limit(its, most, group)
+        strangers = (a for a, connection in known.items() if connection.caller is None)
+        limit(strangers, self._budget.strangers, words)
+        limit((a for a in known if a[0]), self._budget.connections, "in all")
         return beyond
 
-    def _of(self, peer: str) -> _Connection | None:
+    def _of(self, peer: str | Address) -> _Connection | None:
         address = _address(peer)
         if address is None:
             return None
         now = time.monotonic()
-        connection = self._known.setdefault(address, _Connection(now))
-        connection.used = now
+        stranger = _Connection(now, math.inf, most=self._budget.address)
+        connection = self._known.setdefault(address, stranger)
+        connection.used, connection.due = now, math.inf
         return connection
 
     def _end(self, beyond: dict[Address, str]) -> None:
@@ -270,6 +337,24 @@ class Listeners:
                     yield (_plain(host), port), opened
 
 
+class Listening(socket.socket):
+    """A port of asyncio's, whose connections are counted when they are taken."""
+
+    guard: Listeners
+
+    def listen(self, backlog: int = WAITING, /) -> None:
+        """Let as many wait as ever may: what asyncio says is how many it takes at a time."""
+        super().listen(max(backlog, WAITING))
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Take a connection, and close it where there is no room."""
+        opened, address = super().accept()
+        if not self.guard.takes(opened):
+            opened.close()
+            raise ConnectionAbortedError
+        return opened, address
+
+
 def descriptors() -> int:
     """Return how many descriptors this process may open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -290,7 +375,9 @@ def host_of(peer: str) -> str:
     return "" if address is None else address[0]
 
 
-def _address(peer: str) -> Address | None:
+def _address(peer: str | Address) -> Address | None:
+    if isinstance(peer, tuple):
+        return _plain(peer[0]), peer[1]
     family, _, rest = peer.partition(":")
     host, _, port = unquote(rest).rpartition(":")
     if family not in ("ipv4", "ipv6") or not port.isdecimal():

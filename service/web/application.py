@@ -60,7 +60,7 @@ def create_app(site: Site, parts: Sequence[MakePart]) -> Guard:
     handlers: dict[Any, Any] = dict.fromkeys(kinds, answer_failure)
     app = Starlette(routes=routes, exception_handlers=handlers)
     # Around it, so that errors too have its headers.
-    return Guard(app, site.visits, site.door, site.serving)
+    return Guard(app, site.visits, site.door)
 
 
 def _status_and_words(error: Exception) -> tuple[int, str]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -25,8 +24,6 @@ from starlette.websockets import WebSocketClose
 from animalcat.machine.networks import is_loopback
 from animalcat.service.web.visits import Visits
 
-MOST_BODY: Final = 256 * 1024
-"""Most bytes of what a page may send at once."""
 FORM_FIELD: Final = "forgery"
 """Field of a form that proves that it came with a page of ours."""
 PAGE: Final = "page"
@@ -102,22 +99,15 @@ class Asked:
 class Guard:
     """The ASGI middleware before all routes."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        visits: Visits,
-        door: Door,
-        serving: Callable[[HTTPConnection], AbstractContextManager[None]],
-    ) -> None:
+    def __init__(self, app: ASGIApp, visits: Visits, door: Door) -> None:
         """Guard an application.
 
         Args:
             app: Answers what may be answered.
             visits: Who looks.
             door: By which addresses browsers come.
-            serving: Is told of each request that has come as a whole, for as long as it goes on.
         """
-        self._app, self._visits, self._door, self._serving = app, visits, door, serving
+        self._app, self._visits, self._door = app, visits, door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, if it may be."""
@@ -135,20 +125,15 @@ class Guard:
         socket = scope["type"] == "websocket"
         sends = not socket and scope["method"] not in _SAFE
         problem = self._stranger(request.headers, origin, unsafe=socket or sends)
-        status = HTTPStatus.FORBIDDEN
         if not problem and sends:
-            body = await _body(Request(scope, receive))
-            if body is None:
-                problem, status = f"at most {MOST_BODY} bytes", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-            else:
-                problem = _reason_of_forgery(request.headers, asked, body)
+            body = await Request(scope, receive).body()
+            problem = _reason_of_forgery(request.headers, asked, body)
         if not problem:
-            with self._serving(request):
-                await self._app(scope, receive, _with_headers(send))
+            await self._app(scope, receive, _with_headers(send))
         elif socket:  # before it is accepted, this is an answer 403
             await WebSocketClose(1008)(scope, receive, send)
         else:
-            answer = PlainTextResponse(f"{problem}\n", status, dict(_HEADERS))
+            answer = PlainTextResponse(f"{problem}\n", HTTPStatus.FORBIDDEN, dict(_HEADERS))
             await answer(scope, receive, send)
 
     def _place(self, request: HTTPConnection) -> tuple[str, str, str]:
@@ -175,16 +160,6 @@ class Guard:
         if origins and origins[0] != origin:
             return "only pages of this server may send requests here"
         return "only pages may send this" if unsafe and not origins else ""
-
-
-async def _body(request: Request) -> bytes | None:
-    """Read what a page sends; None if it is too much."""
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > MOST_BODY:
-            return None
-    return bytes(body)
 
 
 def _reason_of_forgery(headers: Headers, asked: Asked, body: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Offers the pages: on the event loop of a server, or for as long as a command runs."""
+"""Offers pages and other applications: on a server's event loop, or while a command runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import uvicorn
+from starlette.responses import PlainTextResponse
 
 from animalcat.service.access.tokens import FOLDER
-from animalcat.service.host.listeners import Budget, Listeners, descriptors
+from animalcat.service.host.listeners import (
+    BEGIN_SECONDS,
+    KEPT_SECONDS,
+    MOST_OF_AGENT,
+    Budget,
+    Listeners,
+    descriptors,
+)
 from animalcat.service.refusals import Refusals
 from animalcat.service.web.application import MakePart, create_app
 from animalcat.service.web.guard import Door, own_hosts
@@ -23,14 +31,16 @@ from animalcat.service.web.site import Served, Site
 from animalcat.service.web.visits import PURPOSE, UsedHere, UsedOnDisk, Visits, link_to
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
-MOST_CONNECTIONS: Final = 1000
-"""Most connections of browsers at once; further ones are told to come again."""
-_WAITING: Final = 2048
-"""Connections that may wait to be taken, as many as uvicorn lets wait."""
+MOST_STRANGERS: Final = 1000
+"""Most connections to a command's port over which nobody shows that they may come in."""
+MOST_BODY: Final = 256 * 1024
+"""Most bytes of a request."""
+TAKEN_SECONDS: Final = 30.0
+"""Within this time a piece of an answer has to be taken."""
 STOP_SECONDS: Final = 1
 """Seconds that answers may still take when the server stops."""
 
@@ -76,15 +86,15 @@ async def offer_pages(
     """
     settings, gate = served.settings, served.gate
     host, port = settings.web_at
-    listener = _listener(host, port)
+    listener = listeners.listen(host, port)
     used = UsedOnDisk(settings.home / FOLDER)
     visits = Visits(gate.tickets.key_for(PURPOSE), used, gate.tokens)
     names = settings.host_names
     hosts = own_hosts(host, listener.getsockname()[1], names)
     door = Door(hosts, settings.web_url, settings.tls)
-    listeners.ports.add(listener.getsockname()[1])
-    site = Site(visits, door, served, listeners)
-    async with _running(create_app(site, all_parts()), listener, site, tls):
+    site = Site(visits, door, served)
+    app = guard_requests(create_app(site, all_parts()), listeners, site.whose)
+    async with _running(app, listener, site, tls):
         yield Pages(_url(listener, door), visits.ticket)
 
 
@@ -127,17 +137,98 @@ async def show_pages_at(
     Raises:
         OSError: The port is taken; its file name says which.
     """
-    listener = _listener(*address)
-    door = Door(own_hosts(address[0], listener.getsockname()[1]), url)
-    listeners = Listeners(Budget.of(descriptors(), MOST_CONNECTIONS), Refusals())
-    listeners.ports.add(listener.getsockname()[1])
-    site = Site(visits, door, listeners=listeners)
+    async with _watching() as listeners:
+        listener = listeners.listen(*address)
+        door = Door(own_hosts(address[0], listener.getsockname()[1]), url)
+        site = Site(visits, door)
+        app = guard_requests(create_app(site, parts), listeners, site.whose)
+        async with _running(app, listener, site):
+            yield Pages(_url(listener, door), visits.ticket)
+
+
+def serve_app(app: ASGIApp, host: str, port: int, path: str = "/") -> None:
+    """Serve an application of its own until it is interrupted, by the rule of all ports.
+
+    Args:
+        app: The application.
+        host: Address to listen at.
+        port: Port to listen at.
+        path: Who asks for another path is a stranger; all others are told apart by their hosts.
+
+    Raises:
+        OSError: The port is taken; its file name says which.
+    """
+
+    def whose(scope: Scope) -> tuple[str | None, int]:
+        return (scope["client"][0] if scope["path"].startswith(path) else None), MOST_OF_AGENT
+
+    async def serve() -> None:
+        async with _watching() as listeners:
+            listener = listeners.listen(host, port)
+            config = _config(guard_requests(app, listeners, whose), lifespan="on")
+            await uvicorn.Server(config).serve([listener])
+
+    asyncio.run(serve())
+
+
+@asynccontextmanager
+async def _watching() -> AsyncGenerator[Listeners]:
+    """Guard the ports of a command for the duration of the block."""
+    listeners = Listeners(Budget.of(descriptors(), MOST_STRANGERS), Refusals())
     watching = asyncio.create_task(listeners.watch())
     try:
-        async with _running(create_app(site, parts), listener, site):
-            yield Pages(_url(listener, door), visits.ticket)
+        yield listeners
     finally:
         watching.cancel()
+
+
+def guard_requests(
+    app: ASGIApp, listeners: Listeners, whose: Callable[[Scope], tuple[str | None, int]]
+) -> ASGIApp:
+    """Return an application that is given whole requests, and whose answers are taken in time.
+
+    Args:
+        app: Answers the requests.
+        listeners: Guards its port.
+        whose: Returns who asks, None for a stranger, and the most connections they may have.
+    """
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await app(scope, receive, send)
+            return
+        come: list[Message] = []
+        size = 0
+        # A connection is in use only once all is there, so whoever is slow has no more time.
+        while scope["type"] == "http" and (not come or come[-1]["more_body"]):
+            come.append(await receive())
+            if come[-1]["type"] == "http.disconnect":
+                return
+            size += len(come[-1]["body"])
+            if size > MOST_BODY:
+                answer = PlainTextResponse(f"at most {MOST_BODY} bytes\n", 413)
+                await answer(scope, receive, send)
+                return
+
+        async def receive_on() -> Message:
+            return come.pop(0) if come else await receive()
+
+        async def send_on(message: Message) -> None:
+            late = loop.call_later(TAKEN_SECONDS, listeners.end, peer, "an answer was not taken")
+            try:
+                await send(message)
+            finally:
+                late.cancel()
+
+        loop, peer = asyncio.get_running_loop(), tuple(scope["client"])
+        caller, most = whose(scope)
+        if caller is None:
+            listeners.strange(peer)
+        # The next request has the same time as the first one, once uvicorn has waited for it.
+        with listeners.admitted(peer, caller, most, KEPT_SECONDS + BEGIN_SECONDS):
+            await app(scope, receive_on, send_on)
+
+    return guarded
 
 
 class _Server(uvicorn.Server):
@@ -153,22 +244,7 @@ class _Server(uvicorn.Server):
 async def _running(
     app: ASGIApp, listener: socket.socket, site: Site, tls: ssl.SSLContext | None = None
 ) -> AsyncGenerator[None]:
-    config = uvicorn.Config(
-        app,
-        access_log=False,
-        date_header=False,
-        h11_max_incomplete_event_size=64 * 1024,
-        lifespan="off",
-        limit_concurrency=MOST_CONNECTIONS,
-        log_config=None,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=STOP_SECONDS,
-        timeout_keep_alive=30,
-        ws="websockets-sansio",
-        ws_max_size=64 * 1024,
-        ws_per_message_deflate=False,  # pictures are packed already
-    )
+    config = _config(app, lifespan="off")
     config.load()
     config.ssl = tls
     server = _Server(config)
@@ -183,21 +259,24 @@ async def _running(
         await asyncio.gather(serving, return_exceptions=True)
 
 
-def _listener(host: str, port: int) -> socket.socket:
-    """Listen at an address."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        # Whoever comes before the pages are served waits; nobody is refused.
-        listener.listen(_WAITING)
-        listener.setblocking(False)
-    except OSError as error:
-        listener.close()
-        error.filename = f"{host}:{port}"
-        raise
-    return listener
+def _config(app: ASGIApp, lifespan: Literal["on", "off"]) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        access_log=False,
+        backlog=1,  # connections that are taken at a time; see `Listening`
+        date_header=False,
+        h11_max_incomplete_event_size=64 * 1024,
+        http="h11",
+        lifespan=lifespan,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        timeout_keep_alive=KEPT_SECONDS,
+        ws="websockets-sansio",
+        ws_max_size=64 * 1024,
+        ws_per_message_deflate=False,  # pictures are packed already
+    )
 
 
 def _url(listener: socket.socket, door: Door) -> str:

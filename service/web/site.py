@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -17,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
+from starlette.types import Scope
 
 from animalcat.client.async_client import AsyncClient
 from animalcat.service.access.callers import Caller
@@ -25,7 +25,6 @@ from animalcat.service.web.visits import Visits
 
 if TYPE_CHECKING:
     from animalcat.service.access.gate import Gate
-    from animalcat.service.host.listeners import Listeners
     from animalcat.service.host.settings import Settings
     from animalcat.service.own_calls import Calls
     from animalcat.service.session.engines import Engines
@@ -91,10 +90,8 @@ class Site:
         visits: Visits,
         door: Door,
         served: Served | None = None,
-        listeners: Listeners | None = None,
     ) -> None:
         """Begin without parts; `create_app` adds them."""
-        self._listeners = listeners
         self.visits = visits
         self.door = door
         self.served = served
@@ -121,18 +118,12 @@ class Site:
         while self._stops:
             self._stops.pop()()
 
-    def serving(self, request: HTTPConnection) -> AbstractContextManager[None]:
-        """Know a connection for that of who looks, for the block's request and after."""
-        if self._listeners is None or request.client is None:
-            return nullcontext()
-        host, port = request.client
-        peer = f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}"
-        caller = self.known(request)
-        if caller is None:
-            self._listeners.strange(peer)
-            return self._listeners.admitted(peer, None, 0)
-        most = 0 if self.served is None else self.served.gate.most_connections(caller)
-        return self._listeners.admitted(peer, caller.id, most)
+    def whose(self, scope: Scope) -> tuple[str | None, int]:
+        """Return who looks, None if nobody knows, and the most connections they may have."""
+        caller = self.known(HTTPConnection(scope))
+        if caller is None or self.served is None:
+            return caller and caller.id, 0
+        return caller.id, self.served.gate.most_connections(caller)
 
     def asked(self, request: HTTPConnection) -> Asked:
         """Return what the guard knows of a request."""

@@ -7,6 +7,7 @@ import errno
 import json
 import logging
 import os
+import re
 import socket
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -14,7 +15,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import grpc
 import httpx
@@ -84,6 +84,20 @@ while len(ended) < 136 and time.monotonic() < end:
             ended.add(one)
 print("ended", len(ended))
 """
+PORT = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+from animalcat.service.host import listeners
+listeners.BEGIN_SECONDS, listeners.KEPT_SECONDS = 1, 1
+from animalcat.service.web import serving
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount
+serving.TAKEN_SECONDS = 1
+app = Starlette(routes=[Mount("/", PlainTextResponse("x" * 10_000_000))])
+serving.serve_app(app, "127.0.0.1", int(sys.argv[1]))
+"""
+LISTENS = r"uvicorn\.(run|Server)|secure_port\(|streamable-http|HTTPServer|[grl]\.listen\(\w*\)"
 ENDED = "connections ended to 127.0.0.1"
 WITHDRAW = gateway_pb2.EvaluateRequest(withdraw=gateway_pb2.Withdraw())
 DECLARED = types_pb2.FINGERPRINT_SOURCE_DECLARED
@@ -544,24 +558,61 @@ class TestStrangers:
             for one in idle:
                 one.close()
 
-    async def test_silent_connections_to_the_pages_shut_nobody_out(
-        self, serve_callers: Served, tmp_path: Path
-    ) -> None:
-        async with serve_callers(
-            tmp_path, web="0", require_token=True, max_strangers=4
-        ) as connected:
-            operator = connected(Tokens(tmp_path).create(Role.OPERATOR)[1])
-            page = operator.running.link.partition("#")[0]
-            address = urlsplit(page)
-            assert address.hostname
-            assert address.port
-            idle = [socket.create_connection((address.hostname, address.port)) for _ in range(40)]
-            while (await refusals(operator)).get(ENDED, 0) < 36:
+    async def test_whoever_is_silent_slow_or_many_holds_no_port(self) -> None:
+        """With 256 descriptors; the same guard has pages, studies, MCP and OpenEnv."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        served = await asyncio.create_subprocess_exec(sys.executable, "-c", PORT, str(port))
+        url = f"http://127.0.0.1:{port}/"
+        held: list[socket.socket] = []
+        try:
+            while not held:  # until it has begun
+                with suppress(ConnectionRefusedError):
+                    held.append(socket.create_connection(("127.0.0.1", port)))
                 await asyncio.sleep(0.05)
+            while len(held) < 600:
+                with suppress(OSError):
+                    held.append(socket.create_connection(("127.0.0.1", port)))
             async with httpx.AsyncClient() as browser:
-                assert (await browser.get(page)).status_code == 200
-            for one in idle:
+                assert len((await browser.get(url, timeout=10)).content) == 10_000_000
+            ask, body = b"GET / HTTP/1.1\r\nhost: x\r\n", b"content-length: 9\r\n\r\nhalf"
+            for said in (ask, ask + body, ask.replace(b"GET", b"HEAD") + b"\r\n" + ask):
+                held.append(socket.create_connection(("127.0.0.1", port)))
+                held[-1].sendall(said)
+            slow = socket.create_connection(("127.0.0.1", port))
+            slow.sendall(ask + b"\r\n")  # and reads nothing
+            await asyncio.sleep(4)
+            for one in held:
+                one.settimeout(5)
+                with suppress(ConnectionError):
+                    while one.recv(1000):
+                        pass
+            size = 0
+            with suppress(ConnectionError), slow:
+                while piece := slow.recv(1 << 20):
+                    size += len(piece)
+            assert size < 10_000_000
+        finally:
+            served.terminate()
+            await served.wait()
+            for one in held:
                 one.close()
+
+    def test_every_port_has_that_guard(self) -> None:
+        """What listens is gRPC's, whose sockets are looked at, or `Listeners.listen` made it."""
+        root = Path(__file__).resolve().parents[2]
+        found = {
+            str(file.resolve().relative_to(root))
+            for folder in ("animalcat", "doors", "envs", "service", "docker")
+            for file in (root / folder).rglob("*.py")
+            if re.search(LISTENS, file.read_text())
+        }
+        assert found == {
+            "service/host/listeners.py",
+            "service/rpc/server.py",
+            "service/session/direct.py",  # one caller with a ticket, within 5 s
+            "service/web/serving.py",
+        }
 
     @pytest.mark.skipif(not way().whole, reason="processes cannot be put apart here")
     async def test_an_agent_of_this_machine_does_not_shut_others_out(

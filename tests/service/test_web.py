@@ -304,6 +304,16 @@ async def test_sockets_of_other_pages_are_refused(pages: Pages) -> None:
         with pytest.raises(InvalidStatus) as refused:
             await connect(url, origin=origin, additional_headers={"cookie": cookie})  # pyright: ignore[reportArgumentType]
         assert refused.value.response.status_code == 403
+    url = url.replace("arena-0", "navigation-00")
+    came = [
+        connect(url, origin=browser.base, additional_headers={"cookie": cookies})  # pyright: ignore[reportArgumentType]
+        for _ in range(12)
+    ]
+    playing = await asyncio.gather(*came, return_exceptions=True)
+    games = [game for game in playing if not isinstance(game, BaseException)]
+    assert len(games) == 4
+    for game in games:
+        await game.close()
 
 
 async def test_behind_a_proxy_all_links_have_its_path(start: Start, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ app = training()
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve one of the environments."""
-    import uvicorn
+    from animalcat.service.web.serving import serve_app
 
     parser = argparse.ArgumentParser(prog="animalcat-openenv", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="there is no authentication")
@@ -100,7 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             served = evaluation(given.connect, given.session, given.agent, given.tongue)
         except ValueError as error:
             parser.error(str(error))
-    uvicorn.run(served, host=given.host, port=given.port)
+    print(f"listening on http://{given.host}:{given.port}", flush=True)
+    serve_app(served, given.host, given.port)
 
 
 if __name__ == "__main__":
