@@ -92,12 +92,12 @@ def serve(path: str, arguments: list[str]) -> None:
     def number_attempted(_: Any, episode: Any, *rest: Any) -> int:
         return int(episode.number)
 
-    def number_recorded(_: Any, episode: Any, *rest: Any) -> int:
-        return int(episode.number)
+    def number_recorded(recording: Path, *rest: Any) -> int:
+        return int(recording.stem.partition("-")[0])
 
     stopping(SqlStore, "open_episode", number_attempted)
     stopping(SqlStore, "finish_episode", number_attempted)
-    stopping(playing, "end_recording", number_recorded)
+    stopping(playing, "finish_recording", number_recorded)
     event.listen(Engine, "commit", committing)
     # Nothing is killed after the last episode, so nothing need be compiled for the fit.
     FinalFits.warm = lambda self, layout: None

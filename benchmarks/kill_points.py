@@ -16,11 +16,11 @@ PLAYING: Final = ("start", "step", "acted", "end")
 the end of the episode was told."""
 STORING: Final = (
     *("before open_episode", "commit of open_episode", "after open_episode"),
-    *("before end_recording", "after end_recording"),
+    *("before finish_recording", "after finish_recording"),
     *("before finish_episode", "commit of finish_episode", "after finish_episode"),
 )
 """Moments within the server: around the two writes of an episode, just before each is committed,
-and around the end of the recording (`end_recording`)."""
+and around the end of the recording (`finish_recording`)."""
 OUTSIDE: Final = tuple(moment for moment in STORING if not moment.startswith("commit"))
 
 MOMENTS: Final[Mapping[Target, Sequence[str]]] = {

@@ -152,7 +152,13 @@ def _row(
     """Return what is said of a figure: both medians, and whether the ratio is good."""
     known = [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
     if not known:
-        return {"name": name, "met": pairs[0][0] is not None, "note": "new: nothing to compare"}
+        new = pairs[0][0]
+        return {
+            "name": name,
+            "value": new,
+            "met": new is not None,
+            "note": "new: nothing to compare",
+        }
     ours, theirs = (statistics.median(column) for column in zip(*known, strict=True))
     ratios = [a / b for a, b in known]
     most = MOST if accepted is None else accepted["ratio"]

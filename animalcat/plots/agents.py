@@ -21,10 +21,10 @@ from animalcat.plots.given import (
 from animalcat.plots.readings import read_axis, reading_of
 from animalcat.plots.style import (
     INK,
-    PAPER,
     PRIOR,
     SOFT,
     agent_styles,
+    mark,
     panels,
     plain,
     tidy,
@@ -90,18 +90,13 @@ def compared_nodes(
         most = {row.agent: row.most for row in standings if row.node == node}
         ends: list[float] = []
         for row, (name, colour, marker) in enumerate(agent_styles(names)):
-            low, high = summed[name]["hdi"]
+            marks = reading.scale.marks(summed[name])
             bounds = summed[name].get("range") or () if few else ()
-            ends += [low, high, *(end for end in bounds if end is not None)]
+            ends += [marks.low, marks.high, *(end for end in bounds if end is not None)]
             if not few:
-                axes.plot([low, high], [-row] * 2, color=PRIOR, lw=1)
-                axes.plot([summed[name]["mean"]], [-row], ".", color=INK, ms=3)
+                mark(axes, marks, -row, PRIOR, 1, ".")
                 continue
-            axes.plot([low, high], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
-            axes.plot(
-                [summed[name]["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8,
-                clip_on=False,
-            )  # fmt: skip
+            mark(axes, marks, -row, colour, 3, marker)
             axes.text(
                 1.02, -row, f"{most[name]:.0%}", va="center", fontsize=8, color=INK,
                 transform=axes.get_yaxis_transform(),

@@ -34,6 +34,7 @@ from animalcat.plots.style import (
     SOFT,
     Floats,
     canvas,
+    mark,
     panels,
     plain,
     tidy,
@@ -73,13 +74,11 @@ def forest(what: Subject, ax: Any = None, *, scales: Mapping[str, Scale] | None 
     for panel, (name, node) in zip(drawn.axes, nodes.items(), strict=True):
         reading = reading_of(name, node, scales)
         low, high = node_range(node)
-        start, stop = node["hdi"]
-        mean = node["mean"]
+        marks = reading.scale.marks(node)
         panel.axhline(0.0, color=PRIOR, lw=1.5, zorder=1)
         middle, spread = node["prior_mean"], node["prior_sd"]
         panel.plot([middle - spread, middle + spread], [0, 0], color=PRIOR, lw=9, zorder=2)
-        panel.plot([start, stop], [0, 0], color=MAIN, lw=4, zorder=3, solid_capstyle="butt")
-        panel.plot([mean], [0], "o", color=PAPER, mec=MAIN, mew=2, ms=7, zorder=4)
+        mark(panel, marks, 0.0, MAIN, 4)
         panel.set(xlim=(low, high), ylim=(-1, 1), yticks=[])
         status = f"\n{node['status']}" if node.get("status") else ""
         panel.set_ylabel(
@@ -103,7 +102,9 @@ def forest(what: Subject, ax: Any = None, *, scales: Mapping[str, Scale] | None 
         tidy(panel)
         panel.spines["left"].set_visible(False)
     drawn.entitle(*title_of(what))
-    drawn.below(f"mean and {100 * share:g} % interval; grey: the prior's mean ± SD")
+    drawn.below(
+        f"mean and {100 * share:g} % interval, or a bound and an arrow; grey: prior mean ± SD"
+    )
     return drawn.figure
 
 

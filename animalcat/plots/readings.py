@@ -9,19 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of
 from animalcat.layouts.model.spec import Layout
-from animalcat.plots.style import Floats, plain, with_unit
+from animalcat.plots.style import PRIOR, Floats, plain, with_unit
+
+Span: TypeAlias = tuple[float, float]
+"""Part of an axis, in the node's own unit."""
 
 _GRID: Final = 801
 _MOST: Final = 6
 """Most ticks of an axis."""
 _ROUND: Final = (1.0, 2.0, 3.0, 5.0)
 """First digits of the ticks of an axis that is not linear."""
+_NEAR: Final = 0.07
+"""Share of an axis below which two ticks are too near each other."""
+_BARE: Final = 0.15
+"""Share of an axis that is not left without a tick."""
 _BENT: Final = 0.05
 """Share of the range by which a conversion may leave the straight line and still count as one."""
 
@@ -45,25 +52,40 @@ class NodeReading:
             return self.scale.fill("…")
         return with_unit(self.name, self.scale.unit)
 
-    def ticks(self, low: float, high: float) -> tuple[list[float], list[str]]:
-        """Positions in the node's own unit, and what stands there.
+    def ticks(self, low: float, high: float) -> tuple[list[float], list[str], list[Span]]:
+        """Positions in the node's own unit, what stands there, and where no number is read.
+
+        Beyond the hardest and the easiest demand there is nothing to read but on which side it is.
 
         Args:
             low: Where the axis begins, in the node's own unit.
             high: Where it ends.
         """
         places = np.linspace(low, high, _GRID)
-        shown = self.scale.converted(places)
+        shown = np.clip(self.scale.converted(places), *self.scale.asked)
         if shown[-1] < shown[0]:
             places, shown = places[::-1], shown[::-1]
-        # Beyond the hardest and the easiest demand there is nothing to read.
         first = int(np.flatnonzero(shown <= shown[0] + 1e-9)[-1])
         last = int(np.flatnonzero(shown >= shown[-1] - 1e-9)[0])
-        places, shown = places[first : last + 1], shown[first : last + 1]
-        slack = 1e-3 * (shown[-1] - shown[0])
-        values = [v for v in _values(shown) if shown[0] - slack <= v <= shown[-1] + slack]
-        at = [float(np.interp(value, shown, places)) for value in values]
-        return at, [f"{value:g}".replace("-", "−") for value in values]
+        spans: list[Span] = []
+        words: dict[float, str] = {}
+        for word, beyond in (("under", slice(first + 1)), ("over", slice(last, None))):
+            if len(places[beyond]) > _NEAR * _GRID:
+                spans.append((float(places[beyond][0]), float(places[beyond][-1])))
+                words[sum(spans[-1]) / 2.0] = f"{word} {shown[beyond][0]:.3g}"
+        read = slice(first, last + 1)
+        values = [v for v in _values(shown[read]) if shown[0] <= v <= shown[-1]]
+        round_ones = {float(np.interp(v, shown[read], places[read])): f"{v:g}" for v in values}
+        for at, word in round_ones.items():
+            if all(abs(at - other) > _NEAR * (high - low) for other in words):
+                words[at] = word
+        # An axis ends where its ticks end: its last part is not left without a number.
+        for k in (first, last):
+            at = float(places[k])
+            if all(abs(at - other) > _BARE * (high - low) for other in words):
+                words[at] = f"{shown[k]:.3g}"
+        at_places = sorted(words)
+        return at_places, [words[at].replace("-", "−") for at in at_places], spans
 
 
 def readings(layout: Layout, features: Floats | None = None) -> list[NodeReading]:
@@ -95,8 +117,11 @@ def read_axis(axis: Any, reading: NodeReading, ends: Sequence[float]) -> None:
         reading: How the node is read.
         ends: Where the axis begins and ends.
     """
-    at, words = reading.ticks(float(ends[0]), float(ends[1]))
+    at, words, spans = reading.ticks(float(ends[0]), float(ends[1]))
     axis.set_ticks(at, [plain(word) for word in words])
+    shade = axis.axes.axvspan if axis.axis_name == "x" else axis.axes.axhspan
+    for span in spans:
+        shade(*span, color=PRIOR, alpha=0.25, lw=0, zorder=0)
 
 
 def _values(shown: Floats) -> list[float]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from animalcat.layouts.explaining.wording import Marks
 from animalcat.layouts.model.tables import of_kind
 from animalcat.machine.files import write_whole
 
@@ -158,6 +159,30 @@ def tidy(axes: Any) -> None:
     for spine in axes.spines.values():
         spine.set_color(SOFT)
     axes.tick_params(colors=INK, labelsize=8)
+
+
+def mark(axes: Any, marks: Marks, at: float, colour: str, wide: float, marker: str = "o") -> None:
+    """Draw an interval with its estimate, and an arrow at an end that is open.
+
+    Args:
+        axes: Where to.
+        marks: What is drawn.
+        at: Its height.
+        colour: Its colour.
+        wide: Width of the interval's line; the marker is larger.
+        marker: How the estimate is marked.
+    """
+    ends = [marks.low, marks.high]
+    axes.plot(ends, [at, at], color=colour, lw=wide, zorder=3, solid_capstyle="butt")
+    if marks.open:
+        end, arrow = (marks.high, ">") if marks.open == "high" else (marks.low, "<")
+        axes.plot([end], [at], arrow, color=colour, ms=wide + 4, zorder=3, clip_on=False)
+    if marks.at is not None:
+        axes.plot(
+            [marks.at], [at], marker, color=INK if wide == 1 else PAPER,
+            mec=INK if wide == 1 else colour, mew=0 if wide == 1 else 1.9, ms=wide + 3, zorder=4,
+            clip_on=False,
+        )  # fmt: skip
 
 
 def entitle(figure: Any, title: str, labels: Sequence[str] = ()) -> None:

@@ -43,6 +43,8 @@ _IS_TOLD: Final = "is told of goals and finds them "
 """How a phrase begins that is about sight, and how it begins for an agent that needs none."""
 _NOTHING: Final = NodeNote()
 _STEPS: Final = 400
+_FINER: Final = 4
+"""Digits that an end of an interval gets at most, so that it does not pass the other end."""
 _SAME: Final = 0.01
 """By what share of its range a demand may differ and still count as the same."""
 _NUMBERS: Final = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
@@ -61,6 +63,22 @@ class Vocabulary(NamedTuple):
     many: str
     again: str
     setting: str
+
+
+class Marks(NamedTuple):
+    """Where a picture marks an estimate, in the node's own unit: what the words say, and no more.
+
+    Attributes:
+        low: Lower end of the interval.
+        high: Its upper end.
+        at: The estimate, or the bound where evidence is from one side alone; None if not known.
+        open: Which end is open, so that an arrow stands there: "low", "high" or "".
+    """
+
+    low: float
+    high: float
+    at: float | None
+    open: str
 
 
 ARENAS: Final = Vocabulary("arenas", "episodes", "the apparatus")
@@ -148,7 +166,13 @@ class Scale:
             finer: How many times finer than usual its ends are given.
         """
         width = self.width(low, high) / finer
-        first, last = (self.end(end, width) for end in sorted((low, high), key=self.convert))
+        ends = sorted((low, high), key=self.convert)
+        # An end that is beyond what is asked is said exactly, so the other is not rounded past it.
+        for _ in range(_FINER):
+            if float(self._number(ends[0], width)) <= float(self._number(ends[1], width)):
+                break
+            width /= 10.0
+        first, last = (self.end(end, width) for end in ends)
         return _with(last if first == last else f"{first} to {last}", self.unit)
 
     def quantity(self, value: float, low: float, high: float) -> str:
@@ -257,6 +281,21 @@ class Scale:
         return self.brief(
             node["mean"], *node["hdi"], known=node.get("known", True), note=NodeNote.of_node(node)
         )
+
+    def marks(self, node: Mapping[str, Any]) -> Marks:
+        """Where a picture marks a node of a profile: at the values that `of_profile` says.
+
+        Args:
+            node: The node, as JSON.
+        """
+        note = NodeNote.of_node(node)
+        low, high = map(float, node["hdi"])
+        if not node.get("known", True):
+            return Marks(low, high, None, "")
+        if note.bound is None:
+            return Marks(low, high, node["mean"], "")
+        low, high = self.spanned(note, low, high)
+        return Marks(low, high, note.bound, "high" if note.side == "at least" else "low")
 
     def difference(self, first: Floats, second: Floats) -> NodeWords:
         """How far one agent is from another in this unit: "+6 m" and "+2 to +10 m".

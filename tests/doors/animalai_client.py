@@ -1,13 +1,9 @@
 """The policy in an unmodified `animalai`, Python 3.9 or later, which knows nothing of animalcat.
 
-    python animalai_client.py EXECUTABLE PORT
-
 Plays until the environment has nothing more.
 """
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 from animalai.environment import AnimalAIEnvironment
@@ -38,7 +34,3 @@ def main(executable: str, port: str) -> None:
         pass
     finally:
         env.close()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
