@@ -43,20 +43,10 @@ def test_a_small_model_plays_ten_arenas(model_address: str, tmp_path: Path) -> N
     """What it can do is not asked here, only that all it says is read, counted and kept."""
     tongue = "script,picture=0,answers=2"
     command = [
-        *(str(HOME / "animalcat"), "session", "run", "--agent", "llm:openai-api/local/smollm2"),
-        *("--tongue", tongue, "--battery", "spoken", "--max-episodes", str(ARENAS)),
-        *(
-            "--target-sd",
-            "0",
-            "--futility",
-            "0",
-            "--no-certify",
-            "--action-timeout",
-            "900",
-            "--data",
-            str(tmp_path),
-            "--json",
-        ),
+        *(str(HOME / "animalcat"), "session", "run", "--battery", "spoken"),
+        *("--agent", f"llm:openai-api/local/smollm2+{tongue}", "--max-episodes", str(ARENAS)),
+        *("--target-sd", "0", "--futility", "0", "--no-certify", "--action-timeout", "900"),
+        *("--data", str(tmp_path), "--json"),
     ]
     known = {**os.environ, "LOCAL_API_KEY": "none", "LOCAL_BASE_URL": f"{model_address}/v1"}
     done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
