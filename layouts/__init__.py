@@ -16,11 +16,9 @@ Or test somebody adaptively:
     while not learner.verdict().stop and (choice := learner.ask()):
         learner.tell(choice.instance, right(choice.instance))
 
-`load_layout` makes a `Layout` of a name (`LAYOUTS`), a file, a text or a dict. `demand_layout`
-writes one for items whose demands are levels of scales, as a `DemandLayout`. `fit` gives a `Fit`;
-`Bank` holds the items of a `Learner`, which chooses by a `Policy` and stops by a `StoppingRule`; a
-selector of your own answers with `Branch`es. `assess` gives an `Assessment`: how well a layout
-predicts beside regression, boosting and item response theory.
+`load_layout` makes a `Layout` of a name (`LAYOUTS`), a file, a text or a dict. `fit` gives
+a `Fit`; `Bank` holds the items of a `Learner`, which chooses by a `Policy` and stops by a
+`StoppingRule`; a selector of your own answers with `Branch`es.
 `ScaledBeta`, `Normal` and `HalfNormal` are priors for `Layout.with_prior`. What is wrong with a
 layout is a `SpecificationError`, with a table a `TableError`, and with what a learner is told a
 `TellError`; all are kinds of `ValueError`. Pictures are in `animalcat.plots`. These names load when
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
     from animalcat.layouts.fitting.fits import Fit, fit, predict
     from animalcat.layouts.inference.live import TellError
     from animalcat.layouts.library import LAYOUTS, load_layout
-    from animalcat.layouts.library.levels import DemandLayout, demand_layout
     from animalcat.layouts.model.priors import HalfNormal, Normal, ScaledBeta
     from animalcat.layouts.model.spec import Layout, SpecificationError
     from animalcat.layouts.model.tables import TableError
@@ -56,7 +53,6 @@ __all__ = [
     "LAYOUTS",
     "Bank",
     "Branch",
-    "DemandLayout",
     "Fit",
     "HalfNormal",
     "Layout",
@@ -68,7 +64,6 @@ __all__ = [
     "StoppingRule",
     "TableError",
     "TellError",
-    "demand_layout",
     "fit",
     "load_layout",
     "predict",
@@ -78,7 +73,6 @@ _HOME = {
     "LAYOUTS": "library",
     "Bank": "adaptive.bank",
     "Branch": "adaptive.selectors",
-    "DemandLayout": "library.levels",
     "Fit": "fitting.fits",
     "HalfNormal": "model.priors",
     "Layout": "model.spec",
@@ -90,7 +84,6 @@ _HOME = {
     "StoppingRule": "adaptive.plan",
     "TableError": "model.tables",
     "TellError": "inference.live",
-    "demand_layout": "library.levels",
     "fit": "fitting.fits",
     "load_layout": "library",
     "predict": "fitting.fits",

@@ -88,7 +88,6 @@ class Code(StrEnum):
     ACCESS_CLOSED = "ACCESS_CLOSED"
     AUDIT_CLOSED = "AUDIT_CLOSED"
     TOO_MANY_CALLS = "TOO_MANY_CALLS"
-    QUOTA_USED = "QUOTA_USED"
     BUSY = "BUSY"
     DISK_FULL = "DISK_FULL"
     STORE_BUSY = "STORE_BUSY"
@@ -210,7 +209,6 @@ CATALOGUE: Final[dict[Code, Public]] = {
         "What is being played goes on.",
     ),
     Code.TOO_MANY_CALLS: Public(StatusCode.RESOURCE_EXHAUSTED, "Too many calls."),
-    Code.QUOTA_USED: Public(StatusCode.RESOURCE_EXHAUSTED, "The token's quota is used up."),
     Code.BUSY: Public(StatusCode.RESOURCE_EXHAUSTED, "The server is at its limit."),
     Code.DISK_FULL: Public(
         StatusCode.RESOURCE_EXHAUSTED,

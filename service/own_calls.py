@@ -92,7 +92,7 @@ class Calls:
                     await self._limits.check(method, request)
                 stream = kind != "unary_unary"
                 answer = await self._gate.serve(
-                    rule, method, caller, work, request, _Context(call, peer), stream=stream
+                    rule, caller, work, request, _Context(call, peer), stream=stream
                 )
                 call.answers.put_nowait(answer if kind.endswith("_unary") else grpc.aio.EOF)
             except asyncio.CancelledError:

@@ -39,7 +39,6 @@ EXPORTS: Final = (
     *(f"profile export SESSION --format {form} -o profile.{form}" for form in ("json", "html")),
     *(f"profile export SESSION --format {form} -o profile.{form}" for form in ("csv", "parquet")),
     *(f"profile export SESSION --format {form} -o {form}.nc" for form in ("netcdf", "draws")),
-    "profile export SESSION --format reanalysis -o reanalysis.json",
     "profile plot SESSION -o profile.svg",
     "profile export SESSION -o outcomes.parquet",
     "battery export navigation -o battery",

@@ -245,16 +245,6 @@ def import_(
         ),
     ] = "",
     seed: Seed = 0,
-    names: Annotated[
-        str,
-        typer.Option(
-            metavar="PATTERN",
-            help="What the names of the files say: {suite}, {paradigm}, {task} and {variant} where "
-            "they stand, {_} for what does not matter, and the text between them, as in "
-            "'{suite}/{paradigm}-{task}-{variant}'.",
-            show_default="the paradigm is what stands first",
-        ),
-    ] = "",
     table: Annotated[
         Path | None,
         typer.Option(
@@ -264,7 +254,7 @@ def import_(
             help="A table that says more of the arenas. It has a column `instance`, any of "
             "`suite`, `paradigm`, `task` and `variant`, and one column for each meta-feature of "
             "your own, with the unit in brackets as in `noise [dB]`. A column `choices` says which "
-            "places are choices. The table goes before the names.",
+            "places are choices.",
         ),
     ] = None,
     layout: Annotated[
@@ -303,7 +293,6 @@ def import_(
                 name or None,
                 seed=seed,
                 features=table,
-                pattern=names,
                 layout=layout,
                 layout_variant=variant,
                 replace=replace,

@@ -75,9 +75,8 @@ def export(
             "--format",
             metavar="NAME",
             help="json and html are the profile. csv and parquet are the table of outcomes, netcdf "
-            "is the posterior with its draws for ArviZ, draws the same without predictions and "
-            "log likelihood of every episode, and reanalysis the profile as this "
-            "version finds it. Any other name is that of a plugin of the server.",
+            "is the posterior with its draws for ArviZ, and draws the same without predictions and "
+            "log likelihood of every episode. Any other name is that of a plugin of the server.",
             show_default="what the file's name ends in, and json otherwise",
         ),
     ] = None,

@@ -74,7 +74,6 @@ _ROWS: Final[Mapping[str, _Row]] = {
     "tls_certificate": _Row(SAFETY, "FILE"),
     "tls_key": _Row(SAFETY, "FILE"),
     "require_token": _Row(SAFETY),
-    "config": _Row("", "FILE", default="ANIMALCAT_CONFIG, else none"),
     "store": _Row("", "URL", default="SQLite in the data directory"),
     "engine": _Row(CLUSTER),
     "ray_address": _Row(
@@ -153,8 +152,8 @@ def _serve(
 ) -> None:
     """Serve a data directory to agents, operators and viewers, until SIGTERM or Ctrl-C.
 
-    Further settings stand in a file (--config) or in the environment, as ANIMALCAT_MAX_STREAMS:
-    `animalcat serve --check` lists them.
+    Further settings stand in the environment, as ANIMALCAT_MAX_STREAMS: `animalcat serve --check`
+    lists them.
     """
     given: dict[str, Any] = {
         **{name: _value(said) for name, said in options.items() if said not in (None, [])},

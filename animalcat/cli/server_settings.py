@@ -9,11 +9,11 @@ from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import fail, print_json, print_table, remark, say
 from animalcat.cli.shared.table import Column
 from animalcat.service.access.certificates import CertificateError
-from animalcat.service.host.configuration import SettingsError
 from animalcat.service.host.serving import read_identity
 from animalcat.service.host.settings import (
     ExposureError,
     Settings,
+    SettingsError,
     check_exposure,
     check_tls,
     table_of,
@@ -30,20 +30,19 @@ def show_settings(given: Mapping[str, Any]) -> None:
         settings = Settings(**given)
     except SettingsError as error:
         fail(str(error))
-    where = "the environment" if settings.config is None else str(settings.config)
     try:
         check_exposure(settings.host, credentials=settings.tls)
         check_tls(settings)
         if not settings.self_signed:
             read_identity(settings)
     except (ExposureError, CertificateError) as error:
-        fail(f"{where}: {error}")
+        fail(str(error))
     except OSError as error:
-        fail(f"{where}: {error.filename}: {error.strerror}")
+        fail(f"{error.filename}: {error.strerror}")
     rows = table_of(settings, dict(given))
     if common().as_json:
         print_json(rows)
         return
     print_table(rows, ["key", Column("value", 1), "from"])
-    remark("options of `animalcat serve` count before the environment, and that before a file")
-    say(f"{where} is good: a server can start with it.")
+    remark("options of `animalcat serve` count before the environment")
+    say("A server can start so.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
@@ -22,15 +21,13 @@ from animalcat.cli.shared.table import Column
 from animalcat.data import settings_for
 from animalcat.service.access.audit import note_by_command
 from animalcat.service.access.callers import Role
-from animalcat.service.access.tokens import USUAL_DAYS, Quota, Token, TokenError, Tokens
+from animalcat.service.access.tokens import USUAL_DAYS, Token, TokenError, Tokens
 from animalcat.text import names
 
 app = typer.Typer(
     help="Make, list and revoke tokens, by which callers of a server prove who they are.",
     no_args_is_help=True,
 )
-USUAL = Quota()
-"""What a token may ask for if nothing else is said."""
 
 
 @app.command()
@@ -76,33 +73,6 @@ def create(
         float,
         typer.Option(metavar="DAYS", min=0, help="It ends after so many days. 0: it does not."),
     ] = USUAL_DAYS,
-    calls: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER",
-            min=0.01,
-            help="Most calls a second in the long run. Steps of an episode are no calls.",
-        ),
-    ] = USUAL.calls_per_second,
-    streams: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, help="Most streams open at once.")
-    ] = USUAL.streams,
-    sessions: Annotated[
-        int,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="Most sessions made with it that are not over. 0 sets no limit.",
-        ),
-    ] = USUAL.sessions,
-    notes: Annotated[
-        int,
-        typer.Option(
-            metavar="MIB",
-            min=0,
-            help="Most notes of its agents that are recorded in a day, in MiB.",
-        ),
-    ] = USUAL.note_bytes >> 20,
 ) -> None:
     """Make a token, and print it once.
 
@@ -118,7 +88,6 @@ def create(
             agent=agent,
             sessions=only,
             days=days,
-            quota=Quota(calls, streams, sessions, notes << 20),
             subject=subject,
         )
     if common().as_json:
@@ -168,47 +137,6 @@ def revoke(
         say(json.dumps(_row(revoked), indent=2))
     else:
         say(f"token {revoked.id} for {_for(revoked)} is revoked")
-
-
-@app.command()
-@without("--server")
-def rotate(
-    token: Annotated[
-        str, typer.Argument(metavar="ID", help="The id of a token, from `token list`.")
-    ],
-    days: Annotated[
-        float | None,
-        typer.Option(
-            metavar="DAYS",
-            min=0,
-            help="It ends after so many days from now. 0: it does not.",
-            show_default="as long as it was made for",
-        ),
-    ] = None,
-    grace: Annotated[
-        float,
-        typer.Option(
-            metavar="HOURS", min=0, help="The text of before is taken too for so many hours."
-        ),
-    ] = 0.0,
-) -> None:
-    """Give a token another text, and print it once; its id, its quotas and what it made stay.
-
-    With --grace, whoever holds it has time to put the new text in its place.
-    """
-    with _errors():
-        rotated, text = _tokens().rotate(token, days=days, grace_hours=grace)
-    if common().as_json:
-        say(json.dumps({"token": text, **_row(rotated)}, indent=2))
-        return
-    say(text)
-    ends = "does not expire" if rotated.expires is None else f"ends {timestamp(rotated.expires)}"
-    before = (
-        "the text of before is refused from now on"
-        if rotated.former_until is None
-        else f"the text of before is taken until {timestamp(rotated.former_until)}"
-    )
-    say(f"token {rotated.id} for {_for(rotated)}; it {ends}, and {before}", err=True)
 
 
 @app.command()
@@ -289,5 +217,4 @@ def _row(token: Token) -> dict[str, Any]:
         "created": timestamp(token.created),
         "expires": None if token.expires is None else timestamp(token.expires),
         "revoked": None if token.revoked is None else timestamp(token.revoked),
-        "quota": asdict(token.quota),
     }

@@ -799,9 +799,8 @@ class AsyncClient:
 
         "json" and "html" are the profile as it is. "csv" and "parquet" are the table of outcomes,
         which `animalcat.outcomes` reads. "netcdf" is the posterior with its draws, for ArviZ, and
-        "draws" the same without predictions and log likelihood of every episode. "reanalysis" is
-        success on the whole battery and the calibration of predictions, both weighted by
-        propensities, as JSON. Any other form is the name of a plugin of the server.
+        "draws" the same without predictions and log likelihood of every episode. Any other form is
+        the name of a plugin of the server.
         """
         buffer = io.BytesIO()
         await self._export(session, form, buffer)
@@ -941,7 +940,6 @@ class AsyncClient:
         *,
         seed: int = 0,
         features: str | os.PathLike[str] | DataFrame | None = None,
-        pattern: str = "",
         layout: str = "",
         layout_variant: str = "",
         replace: bool = False,
@@ -958,9 +956,8 @@ class AsyncClient:
             seed: Seed of the values that the files leave to chance.
             features: A CSV file, or a pandas frame, that describes the instances: a column
                 `instance`, any of `suite`, `paradigm`, `task` and `variant`, and one for each
-                meta-feature of your own, with its unit in brackets if it has one.
-            pattern: What the names of the instances say, as in `{paradigm}-{task}-{variant}`; by
-                default the paradigm is what stands first.
+                meta-feature of your own, with its unit in brackets if it has one. Without a
+                paradigm there, it is what stands first in a name.
             layout: Name of the layout of sessions that name none themselves; by default "aaio".
             layout_variant: Variant of that layout; by default the usual one.
             replace: Whether the name may be taken from other content.
@@ -983,7 +980,6 @@ class AsyncClient:
             header = sessions_pb2.BatteryHeader(
                 name=name or named,
                 seed=seed,
-                names=pattern,
                 layout=layout,
                 layout_variant=layout_variant,
                 replace=replace,

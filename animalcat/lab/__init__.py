@@ -2,7 +2,7 @@
 
 `local` and `connect` give a `Lab`, and `Arena` makes arenas; animalcat has these names too, with
 `Result` and `measure`. The others are what a lab gives back: a `LabBattery`; of a result its
-`Profile`, `Pictures`, `Reanalysis` and `Episodes`, of which each `LabEpisode` has an `Explanation`
+`Profile`, `Pictures` and `Episodes`, of which each `LabEpisode` has an `Explanation`
 and a `Video`; a `ResultList` of several sessions, and a `CampaignResult` of several agents.
 
 `lab` has `local` and `connect`. `arena` makes arenas and `batteries` batteries of them, on which
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from animalcat.lab.lab import Lab, connect, local
     from animalcat.lab.pictures import Pictures
     from animalcat.lab.profile import Profile
-    from animalcat.lab.result import Reanalysis, Result, ResultList
+    from animalcat.lab.result import Result, ResultList
 
 __all__ = [
     "Arena",
@@ -38,7 +38,6 @@ __all__ = [
     "LabEpisode",
     "Pictures",
     "Profile",
-    "Reanalysis",
     "Result",
     "ResultList",
     "Video",
@@ -56,7 +55,6 @@ _HOME = {
     "LabEpisode": "episodes",
     "Pictures": "pictures",
     "Profile": "profile",
-    "Reanalysis": "result",
     "Result": "result",
     "ResultList": "result",
     "Video": "episodes",

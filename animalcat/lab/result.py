@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -206,13 +205,6 @@ class Result:
         frame["tells"] = frame["tells"].astype("Int64")
         return frame.set_index("instance")
 
-    def reanalyse(self) -> Reanalysis:
-        """How much of the whole battery the agent would pass, weighted by propensities.
-
-        It holds also where the layout does not describe the agent.
-        """
-        return Reanalysis(json.loads(self.lab.export_profile(self._session, "reanalysis")))
-
     def save(self, path: str | Path) -> Path:
         """Write it to a file, whose ending says what.
 
@@ -271,42 +263,4 @@ class ResultList(list[Result]):
     _repr_html_ = to_html
 
 
-class Reanalysis(dict[str, Any]):
-    """What a session says of the whole battery, as JSON has it; it shows its table."""
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a paradigm and one for the battery, with the success rate and its interval."""
-        import pandas as pd
-
-        columns = ["paradigm", "instances", "played", "rate", "success", "low", "high"]
-        return pd.DataFrame(self._rows(), columns=columns).set_index("paradigm")
-
-    def _rows(self) -> list[tuple[Any, ...]]:
-        parts = [*self["paradigms"], self["battery"]]
-        return [
-            (
-                part["name"] or "the battery",
-                part["instances"],
-                part["played"],
-                part["rate"],
-                part["success"]["value"],
-                part["success"]["low"],
-                part["success"]["high"],
-            )
-            for part in parts
-        ]
-
-    def __repr__(self) -> str:
-        return table_text(_REANALYSED, self._rows(), "Success if every arena were played once")
-
-    def to_html(self) -> str:
-        """What a notebook shows."""
-        note = " ".join(self["notes"])
-        title = "Success if every arena were played once"
-        return table_html(_REANALYSED, self._rows(), title, note)
-
-    _repr_html_ = to_html
-
-
 _LISTED: Final = ("session", "agent", "battery", "layout", "episodes", "passed", "state")
-_REANALYSED: Final = ("paradigm", "arenas", "played", "passed of those", "success", "low", "high")

@@ -35,8 +35,6 @@ class _ProfileFormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Profile
     """One HTML page that needs no network."""
     PROFILE_FORMAT_OUTCOMES_CSV: _ProfileFormat.ValueType  # 3
     """The table of outcomes, CSV."""
-    PROFILE_FORMAT_REANALYSIS_JSON: _ProfileFormat.ValueType  # 4
-    """Success on the whole battery and calibration, weighted by propensities, JSON."""
     PROFILE_FORMAT_OUTCOMES_PARQUET: _ProfileFormat.ValueType  # 5
     """The table of outcomes, Parquet."""
     PROFILE_FORMAT_NETCDF: _ProfileFormat.ValueType  # 6
@@ -57,8 +55,6 @@ PROFILE_FORMAT_HTML: ProfileFormat.ValueType  # 2
 """One HTML page that needs no network."""
 PROFILE_FORMAT_OUTCOMES_CSV: ProfileFormat.ValueType  # 3
 """The table of outcomes, CSV."""
-PROFILE_FORMAT_REANALYSIS_JSON: ProfileFormat.ValueType  # 4
-"""Success on the whole battery and calibration, weighted by propensities, JSON."""
 PROFILE_FORMAT_OUTCOMES_PARQUET: ProfileFormat.ValueType  # 5
 """The table of outcomes, Parquet."""
 PROFILE_FORMAT_NETCDF: ProfileFormat.ValueType  # 6

@@ -345,7 +345,6 @@ class BatteryHeader(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
-    NAMES_FIELD_NUMBER: _builtins.int
     REPLACE_FIELD_NUMBER: _builtins.int
     LAYOUT_FIELD_NUMBER: _builtins.int
     LAYOUT_VARIANT_FIELD_NUMBER: _builtins.int
@@ -356,11 +355,6 @@ class BatteryHeader(_message.Message):
     request_id: _builtins.str
     """Chosen by the caller, at most 200 characters; the same id again gives the same operation. May be
     empty.
-    """
-    names: _builtins.str
-    """What the instances' names say: parts in braces and the text between them, as in
-    "{suite}/{paradigm}-{task}-{variant}"; "{_}" is a part that does not matter. Empty: the paradigm
-    is what stands first in a name.
     """
     replace: _builtins.bool
     """True: if the name stands for other content, it stands for this from now on. False: it is refused."""
@@ -376,14 +370,13 @@ class BatteryHeader(_message.Message):
         name: _builtins.str = ...,
         seed: _builtins.int = ...,
         request_id: _builtins.str = ...,
-        names: _builtins.str = ...,
         replace: _builtins.bool = ...,
         layout: _builtins.str = ...,
         layout_variant: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "layout_variant", b"layout_variant", "name", b"name", "names", b"names", "replace", b"replace", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "layout_variant", b"layout_variant", "name", b"name", "replace", b"replace", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -424,7 +417,7 @@ class FeatureTable(_message.Message):
     CONTENT_FIELD_NUMBER: _builtins.int
     content: _builtins.bytes
     """CSV, UTF-8, with a header: a column "instance"; any of "suite", "paradigm", "task" and "variant",
-    which go before what names say; and one for each feature, its unit in brackets where it has one,
+    without which a paradigm is what stands first in a name; and one for each feature, its unit in brackets where it has one,
     such as "noise [dB]". An empty cell: the feature does not apply, or nothing is said.
     """
     def __init__(

@@ -11,7 +11,6 @@ FORMATS: Final[Mapping[str, results_pb2.ProfileFormat.ValueType]] = {
     "json": results_pb2.PROFILE_FORMAT_JSON,
     "html": results_pb2.PROFILE_FORMAT_HTML,
     "csv": results_pb2.PROFILE_FORMAT_OUTCOMES_CSV,
-    "reanalysis": results_pb2.PROFILE_FORMAT_REANALYSIS_JSON,
     "parquet": results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET,
     "netcdf": results_pb2.PROFILE_FORMAT_NETCDF,
     "draws": results_pb2.PROFILE_FORMAT_DRAWS,

@@ -1,7 +1,7 @@
 """People take part: in studies as agents, and whoever plays an arena for themselves.
 
-`game` is what a person plays alone: `shows` gives it to a page (`play_page`), `terminal` to a
-terminal, and `arena_play` is `animalcat arena play`. `unity_person` plays in place of a client of a
+`game` is what a person plays alone: `shows` gives it to a page (`play_page`), and `arena_play` is
+`animalcat arena play`. `unity_person` plays in place of a client of a
 Unity build. `realtime` is the beat, the keys and the times of all play in a browser.
 
 Studies have consent, instructions, practice and play, and keep what happened. `command` is

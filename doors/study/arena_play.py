@@ -1,16 +1,11 @@
-"""`animalcat arena play`: a person plays arenas, in the browser or in the terminal."""
+"""`animalcat arena play`: a person plays arenas, in the browser."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
-import shutil
-import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -20,15 +15,12 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.cli.arena.commands import BuildName, Number, Rng, Seed, chance_of, episodes_of
 from animalcat.cli.arena.files import named_files
 from animalcat.cli.shared.common import without
-from animalcat.cli.shared.output import MISSING, fail, say
+from animalcat.cli.shared.output import fail, say
 from animalcat.cli.shared.page import serve_page
 from animalcat.cli.shared.remote import data_folder, same_place
 from animalcat.doors.study.game import Game
 from animalcat.doors.study.play_page import person_session, playing_alone
 from animalcat.doors.study.shows import GameShow
-from animalcat.doors.study.terminal import play_in_terminal
-
-_KEY: Final = re.compile(r"\x1b\[[A-D]|.", re.DOTALL)
 
 
 @without("--server", "--json")
@@ -57,9 +49,6 @@ def play(
         ),
     ] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
-    terminal: Annotated[
-        bool, typer.Option("--terminal", help="Play in this terminal instead.")
-    ] = False,
 ) -> None:
     """Play arenas yourself, with the keyboard.
 
@@ -87,7 +76,6 @@ def play(
         resolution=resolution,
         port=port,
         browser=browser,
-        terminal=terminal,
         now=datetime.now(UTC),
     )
 
@@ -102,7 +90,6 @@ def play_arena(
     resolution: int,
     port: int,
     browser: bool,
-    terminal: bool,
     now: datetime,
 ) -> None:
     """Let a person play until they leave, and say where the recordings are.
@@ -113,16 +100,14 @@ def play_arena(
         seed: Seed of the first episode; each restart takes the next one.
         build: The build that is simulated.
         draws: What draws instead, on and on.
-        resolution: Side of the picture in pixels; in a terminal, at most what fits.
+        resolution: Side of the picture in pixels.
         port: Port of the page; 0 is any free one.
         browser: Open a browser.
-        terminal: Play in the terminal instead.
         now: The time, for the session's name.
     """
     home = data_folder().absolute()
     session = person_session(title, now)
     (instance, arena), *others = arenas
-    side = min(resolution, _fitting()) if terminal else resolution
 
     def game() -> Game:
         return Game(
@@ -132,17 +117,14 @@ def play_arena(
             instance=instance,
             data=home,
             others=others,
-            resolution=side,
+            resolution=resolution,
             build=build,
             draws=draws,
         )
 
     try:
-        if terminal:
-            _in_terminal(game)
-        else:
-            show = GameShow(game())  # what cannot be built is said before the page is opened
-            serve_page(playing_alone(lambda: show, title), "play", port, browser)
+        show = GameShow(game())  # what cannot be built is said before the page is opened
+        serve_page(playing_alone(lambda: show, title), "play", port, browser)
     except ArenaError as error:
         fail(f"{title}: {error}")
     except OSError as error:
@@ -155,40 +137,3 @@ def play_arena(
         say(f"again:      animalcat episode replay {session} --verify{where}")
     else:
         say("nothing was played, so nothing is recorded")
-
-
-def _in_terminal(game: Callable[[], Game]) -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        fail("--terminal needs a terminal for its keys and its picture")
-    with contextlib.closing(game()) as playing, _keys() as keys:
-
-        def write(text: str) -> None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-
-        play_in_terminal(playing, keys, write)
-    say("")
-
-
-@contextlib.contextmanager
-def _keys() -> Generator[Iterator[str]]:
-    """Keys and arrows' escape sequences as they are typed, until standard input ends."""
-    try:
-        import termios
-        import tty
-    except ModuleNotFoundError:
-        fail("this system's terminals give no single keys; play in the browser", MISSING)
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    tty.setraw(descriptor)
-    try:
-        read = iter(lambda: os.read(descriptor, 64), b"")
-        yield (key for data in read for key in _KEY.findall(data.decode(errors="replace")))
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-
-
-def _fitting() -> int:
-    """Side of the largest picture that fits: two pixels a line, an even number, two lines below."""
-    columns, lines = shutil.get_terminal_size()
-    return max(8, min(columns, 2 * (lines - 3)) // 2 * 2)

@@ -311,7 +311,7 @@ class Learner:
     def _asked(self, pending: Sequence[str], episode: int | None) -> Choice | None:
         number = self._free(self.n + len(pending)) if episode is None else episode
         distrust = self._fallback and self.contradicted
-        examined = self._examine_rivals
+        examined = self._examination
         doubted = examined is not None and not examined.passes(last=False)
         telling = None if distrust else self._telling_of_cues(pending)
         wanted = self._of_chooser(examined.wanted) if examined is not None and doubted else None
@@ -633,7 +633,7 @@ class Learner:
         """
         if self._alarm_stands:
             return self._watch.suspects()
-        examined = self._examine_rivals
+        examined = self._examination
         return list(examined.suspects) if self.contradicted and examined is not None else []
 
     @property
@@ -646,7 +646,7 @@ class Learner:
         """Whether what was played contradicts the layout: by the alarm, or by the last check."""
         if self._alarm_stands:
             return True
-        examined = self._examine_rivals
+        examined = self._examination
         return examined is not None and examined.contradicts
 
     @property
@@ -1104,7 +1104,7 @@ class Learner:
     @property
     def _unproven(self) -> bool:
         """Whether all is precise, and the check lets no session end as precise yet."""
-        examined = self._examine_rivals
+        examined = self._examination
         return examined is not None and self.settled and not examined.passes(last=self._is_last)
 
     @property
@@ -1133,7 +1133,7 @@ class Learner:
         return kept.verdict
 
     @property
-    def _examine_rivals(self) -> Examination | None:
+    def _examination(self) -> Examination | None:
         """How the layout's rivals fare, where all is precise or nothing more is played.
 
         It follows from what was told alone, and costs nothing as long as something is open.

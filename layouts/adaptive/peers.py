@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Peers:
     """The instances of one paradigm that had not been begun when one of them was chosen.
 
-    The outcome of the chosen one stands for all of them: `reanalysis` weights by this.
+    The outcome of the chosen one stands for all of them, weighted by this.
 
     Attributes:
         left: How many they are, including the chosen one.

@@ -403,8 +403,7 @@ def _calibrate_node(
     units = {n.name: n.unit for n in (*layout.features, *layout.derived)}
     demand = f"{node.name}Demand"
     scaled = Scaling(link.demand, round(by_demand, 6))
-    absent = None if link.absent is None else link.absent * scaled.factor
-    changed = replace(link, demand=demand, slope=float(f"{slope:.6g}"), absent=absent)
+    changed = replace(link, demand=demand, slope=float(f"{slope:.6g}"))
     return [
         Derived(demand, units[link.demand], scaled),
         Derived(node.name, node.unit, changed),

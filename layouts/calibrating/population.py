@@ -184,7 +184,7 @@ class PopulationModel:
 
         sample: Any = nutpie.sample  # its overloads do not know the mass matrix
         result = sample(
-            self._compile_model.with_data(weights=weights),
+            self._compiled_model.with_data(weights=weights),
             draws=effort.draws * (attempt + 1),
             tune=effort.tune * (attempt + 1),
             chains=effort.chains,
@@ -224,7 +224,7 @@ class PopulationModel:
         return ["location", "scale", "easiness", "spread", "sharpness", *each]
 
     @cached_property
-    def _compile_model(self) -> Any:
+    def _compiled_model(self) -> Any:
         import nutpie
 
         return nutpie.compile_pymc_model(
@@ -310,10 +310,7 @@ class PopulationModel:
                 margin = values[link.ability] - demands[node.name] * values[link.demand]
                 if link.shift:
                     margin = margin + values[link.shift]
-                p = pm.math.sigmoid(link.slope * slopes[node.name] * margin)
-                if link.absent is not None:
-                    p = pm.math.switch(pm.math.gt(values[link.demand], link.absent), p, 1.0)
-                values[node.name] = p
+                values[node.name] = pm.math.sigmoid(link.slope * slopes[node.name] * margin)
             else:
                 values[node.name] = symbolic(link.expression, values)
         return pm.math.clip(values[self.layout.outcome.parents[0]], SURE, 1.0 - SURE)

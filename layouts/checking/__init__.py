@@ -3,6 +3,5 @@
 `checks` compares what was seen with what the posterior expects; `calibration` tests whether
 intervals cover as often as they claim. `predict` and `scores` measure held-out
 predictions, and `forecast` predicts what was not played. `screening` says whether a profile
-predicts well enough to be read, `compare` compares agents, and `reanalysis` estimates success on
-the whole battery by propensity weighting.
+predicts well enough to be read, and `compare` compares agents.
 """

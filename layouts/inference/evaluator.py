@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.inference.program import Code, Fill, compile_program, operands
 from animalcat.layouts.model.likelihood import draw_outcomes, log_density, trials_of
-from animalcat.layouts.model.links import Gate, LogisticMargin
+from animalcat.layouts.model.links import Gate
 from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.portable import arrays as portable
 
@@ -42,11 +42,6 @@ class Evaluator:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self._program = compile_program(layout)
-        self._absent = {
-            node.name: node.link.absent
-            for node in layout.derived
-            if isinstance(node.link, LogisticMargin) and node.link.absent is not None
-        }
         self._kept: deque[tuple[Floats, Floats]] = deque(maxlen=_KEPT)
 
     def probability(self, theta: npt.ArrayLike, demands: npt.ArrayLike, outcome: int = 0) -> Floats:
@@ -203,16 +198,13 @@ class Evaluator:
 
         Returns:
             (instances, capabilities): the largest demand if there are several; NaN if there is
-            none, because no margin has the capability, gates shut all of them out, or none asks for
-            anything.
+            none, because no margin has the capability, or gates shut all of them out.
         """
         kinds, plays = self._program.demands, self._plays(columns)
         out = np.full((columns.shape[0], len(kinds)), np.nan)
         for k, pairs in enumerate(kinds):
             for index, node in pairs:
-                demand = np.where(
-                    plays[node] & self._asks(node, columns), columns[:, index], np.nan
-                )
+                demand = np.where(plays[node], columns[:, index], np.nan)
                 out[:, k] = np.fmax(out[:, k], demand)
         return out
 
@@ -223,8 +215,7 @@ class Evaluator:
             columns: As returned by `columns`.
 
         Returns:
-            (instances, latents): False where gates shut the node out, or where no demand on it
-            asks for anything.
+            (instances, latents): False where gates shut the node out.
         """
         plays = self._plays(columns)
         return np.stack([plays[name] for name in self.layout.latent_names], axis=1)
@@ -237,11 +228,10 @@ class Evaluator:
         for outcome in layout.outcomes:
             plays |= dict.fromkeys(outcome.parents, ~nothing)
         for node in reversed(layout.ordered):
-            asks = plays[node.name] & self._asks(node.name, columns)
             for parent in node.link.parents:
-                open_here = asks
+                open_here = plays[node.name]
                 if isinstance(node.link, Gate):
-                    open_here = asks & self._opens(node.link, parent, columns)
+                    open_here = open_here & self._opens(node.link, parent, columns)
                 plays[parent] = plays[parent] | open_here
         return plays
 
@@ -252,16 +242,6 @@ class Evaluator:
         if parent == gate.input:
             on = on | is_on
         return on | ~is_on if parent == gate.otherwise else on
-
-    def _asks(self, node: str, columns: Floats) -> Mask:
-        """In which instances a derived node asks for what its parents say, (instances,).
-
-        Only a margin does not, where its demand is absent.
-        """
-        level = self._absent.get(node)
-        if level is None:
-            return np.ones(len(columns), np.bool_)
-        return columns[:, self._program.margins[node]] > level
 
     def _each(self, outcomes: Floats) -> Iterator[tuple[int, Mask | None, Floats]]:
         """For every outcome: its index, which instances have it (None for all), and its values."""

@@ -102,7 +102,6 @@ class Program:
             instructions. The last instruction gives the probability, or the mean score.
         size_codes: Likewise for the sample size of scores; None for other outcomes.
         demands: For each capability, column and node of the margins that hold a demand on it.
-        margins: For each margin, the column that holds its demand.
     """
 
     columns: tuple[Fill, ...]
@@ -110,7 +109,6 @@ class Program:
     codes: tuple[Code, ...]
     size_codes: tuple[Code | None, ...]
     demands: tuple[tuple[tuple[int, str], ...], ...]
-    margins: Mapping[str, int]
 
 
 def compile_program(layout: Layout) -> Program:
@@ -126,16 +124,13 @@ def compile_program(layout: Layout) -> Program:
     demands: dict[str, list[tuple[int, str]]] = {
         layout.latent_names[i]: [] for i in layout.capabilities
     }
-    margins: dict[str, int] = {}
     for node in layout.ordered:
         values[node.name] = _lower(builder, node.link.expression, values, ranges)
         ranges[node.name] = node.link.bounds(ranges)
-        if isinstance(node.link, LogisticMargin):
+        if isinstance(node.link, LogisticMargin) and node.link.ability in demands:
             demand = values[node.link.demand]
             assert isinstance(demand, Column)  # the specification's check says so
-            margins[node.name] = demand.index
-            if node.link.ability in demands:
-                demands[node.link.ability].append((demand.index, node.name))
+            demands[node.link.ability].append((demand.index, node.name))
     results: list[Vector] = []
     sizes: list[Vector | None] = []
     for outcome in layout.outcomes:
@@ -148,7 +143,6 @@ def compile_program(layout: Layout) -> Program:
         codes=tuple(builder.finish(result) for result in results),
         size_codes=tuple(None if size is None else builder.finish(size) for size in sizes),
         demands=tuple(tuple(pairs) for pairs in demands.values()),
-        margins=margins,
     )
 
 

@@ -1,7 +1,6 @@
 """The layouts that are shipped, as YAML with variants; files and plugins have the same form.
 
-`choice` takes the variant that covers most, where none is named. `levels` writes a layout for items
-whose demands are levels of scales.
+`choice` takes the variant that covers most, where none is named.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ LAYOUTS: Final = (
     "one-capability",
     "navigation-speed",
     "testbed",
-    "demand-levels",
     "spoken",
 )
 """Names of the shipped layouts; each is a file here."""

@@ -27,10 +27,6 @@ from animalcat.text.formulas import (
 
 _MOST_EASINESS: Final = 20.0
 """Largest size of an easiness in logits; beyond it a probability would round to 0 or 1."""
-_ABSENT: Final = 250.0
-"""Logits that a demand which asks for nothing adds to a margin: the performance is 1 exactly."""
-_STEEP: Final = 1e6
-"""How steeply these logits fall where demands begin to ask, per unit of the demand and logit."""
 SURE: Final = 1e-6
 """Probabilities nearer to 0 or 1 than this have the logit of this, so that each has one."""
 
@@ -169,8 +165,8 @@ class WeightedSum:
 
 
 @dataclass(frozen=True, slots=True)
-class _OfInputs:
-    """A function of several inputs whose order does not matter."""
+class Product:
+    """Product of the inputs, of which at most one has a unit."""
 
     inputs: tuple[str, ...]
 
@@ -182,19 +178,6 @@ class _OfInputs:
     def parents(self) -> tuple[str, ...]:
         """Names of the parent nodes."""
         return self.inputs
-
-    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """What is wrong unless all are in one unit; empty if nothing is."""
-        return _differing(self.inputs, units, unit)
-
-    def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """From the least to the largest end of the inputs' ranges."""
-        return hull([ranges[name] for name in self.inputs])
-
-
-@dataclass(frozen=True, slots=True)
-class Product(_OfInputs):
-    """Product of the inputs, of which at most one has a unit."""
 
     @property
     def expression(self) -> Expression:
@@ -217,91 +200,17 @@ class Product(_OfInputs):
 
 
 @dataclass(frozen=True, slots=True)
-class Minimum(_OfInputs):
-    """The smallest input: the weakest link decides."""
-
-    @property
-    def expression(self) -> Expression:
-        """The function as an expression."""
-        return Call("min", self.inputs)
-
-    def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """Range of the result."""
-        return bounds(self.expression, ranges)
-
-    def __str__(self) -> str:
-        return f"min({', '.join(self.inputs)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Maximum(_OfInputs):
-    """The largest input: any one of the ways suffices."""
-
-    @property
-    def expression(self) -> Expression:
-        """The function as an expression."""
-        return Call("max", self.inputs)
-
-    def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """Range of the result."""
-        return bounds(self.expression, ranges)
-
-    def __str__(self) -> str:
-        return f"max({', '.join(self.inputs)})"
-
-
-@dataclass(frozen=True, slots=True)
-class GeneralisedMean(_OfInputs):
-    """(mean of input ** power) ** (1 / power): -1 harmonic, 0 geometric, 1 arithmetic.
-
-    It tends to the minimum as the power falls, to the maximum as it grows.
-    """
-
-    power: float
-
-    def __post_init__(self) -> None:
-        _OfInputs.__post_init__(self)
-        if not abs(self.power) <= 100.0:
-            raise ValueError(f"power {self.power} is not within -100 and 100; use minimum, maximum")
-
-    @property
-    def expression(self) -> Expression:
-        """The function as an expression."""
-        share = 1.0 / len(self.inputs)
-        if self.power == 0.0:
-            return mul(*(power(name, share) for name in self.inputs))
-        total = add(*(mul(power(name, self.power), share) for name in self.inputs))
-        return power(total, 1.0 / self.power)
-
-    def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """Between the least and the largest input."""
-        for name in self.inputs:
-            if ranges[name][0] < 0.0:
-                raise FormulaError(f"a generalised mean of {name}, which may be below 0")
-        return hull([ranges[name] for name in self.inputs])
-
-    def __str__(self) -> str:
-        return f"mean of power {self.power:g} of ({', '.join(self.inputs)})"
-
-
-@dataclass(frozen=True, slots=True)
 class LogisticMargin:
-    """1 / (1 + exp(-slope x (ability - demand + shift))); the slope is per unit of the ability.
-
-    Where there is a level `absent`, a demand at it or below asks for nothing: the result is 1.
-    """
+    """1 / (1 + exp(-slope x (ability - demand + shift))); the slope is per unit of the ability."""
 
     ability: str
     demand: str
     slope: float
     shift: str = ""
-    absent: float | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.slope) and self.slope > 0):
             raise ValueError(f"slope {self.slope} must be above 0")
-        if self.absent is not None and not math.isfinite(self.absent):
-            raise ValueError(f"absent {self.absent} is no level of a demand")
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -312,10 +221,6 @@ class LogisticMargin:
     def expression(self) -> Expression:
         """The function as an expression, multiplied out so that instances need not multiply."""
         more = [mul(self.shift, self.slope)] if self.shift else []
-        if self.absent is not None:
-            steep = _STEEP * _ABSENT
-            falls = add(_ABSENT + steep * self.absent, mul(self.demand, -steep))
-            more.append(Call("min", (_ABSENT, Call("max", (0.0, falls)))))
         return logistic(add(mul(self.ability, self.slope), mul(self.demand, -self.slope), *more))
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
@@ -330,8 +235,7 @@ class LogisticMargin:
 
     def __str__(self) -> str:
         shift = f" + {self.shift}" if self.shift else ""
-        asks = "" if self.absent is None else f" where {self.demand} > {self.absent:g}, else 1"
-        return f"logistic({self.slope:.4g} x ({self.ability} - {self.demand}{shift})){asks}"
+        return f"logistic({self.slope:.4g} x ({self.ability} - {self.demand}{shift}))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,9 +421,6 @@ LINKS: Final[dict[str, type[Link]]] = {
     "log_scaled": LogScaling,
     "weighted_sum": WeightedSum,
     "product": Product,
-    "minimum": Minimum,
-    "maximum": Maximum,
-    "generalised_mean": GeneralisedMean,
     "logistic_margin": LogisticMargin,
     "gate": Gate,
     "noise_mixture": NoiseMixture,

@@ -253,18 +253,18 @@ class Alarm:
     def _found_parents(self) -> Ints:
         """(pair cells, 3): each cell of a pair, and those of its two features."""
         starts = {
-            way.name: int(start) for way, start in self._place_strata if way.group == "feature"
+            way.name: int(start) for way, start in self._strata_places if way.group == "feature"
         }
         parents = [
             (int(start) + k, starts[way.parents[0]] + i, starts[way.parents[1]] + j)
-            for way, start in self._place_strata
+            for way, start in self._strata_places
             if way.group == "pair"
             for k, (i, j) in enumerate(way.places)
         ]
         return np.array(parents, np.int64).reshape(-1, 3)
 
     @property
-    def _place_strata(self) -> list[tuple[Stratification, int]]:
+    def _strata_places(self) -> list[tuple[Stratification, int]]:
         """Each stratification of instances, with the place of its first stratum."""
         return [
             (way, int(start))

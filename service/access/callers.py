@@ -41,7 +41,7 @@ class Caller:
     """Who calls.
 
     Attributes:
-        id: Stable id, for quotas; empty for callers of this machine who need no token.
+        id: Stable id, for limits; empty for callers of this machine who need no token.
         role: What it may do.
         agent: An agent's name: it plays the sessions that are for this name. Empty: no name alone
             admits it.

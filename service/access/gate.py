@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import partial
@@ -16,14 +16,14 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 
 from animalcat.service import calls
+from animalcat.service.access import rates
 from animalcat.service.access.audit import Audit
 from animalcat.service.access.callers import MACHINE, Caller, Role, present
-from animalcat.service.access.made import MadeSessions
 from animalcat.service.access.oidc import IdentityProvider
 from animalcat.service.access.rates import Rates
 from animalcat.service.access.rules import RULES, UNKNOWN, Audited, Own, Reach, Rule
 from animalcat.service.access.tickets import Tickets
-from animalcat.service.access.tokens import FOLDER, Quota, TokenError, Tokens, utc_now
+from animalcat.service.access.tokens import TokenError, Tokens, utc_now
 from animalcat.service.errors import KINDS, Code, DeniedError, ServiceError, public
 from animalcat.service.logs import tell
 from animalcat.service.session.notes import Purse
@@ -40,16 +40,10 @@ REVIEW_SECONDS: Final = 1.0
 TOKEN_ENDED: Final = "the token was revoked or has expired meanwhile"
 """Why a stream is ended whose caller's token is no longer good; also what its task is told."""
 _BEARER: Final = "Bearer "
-_TICKET_QUOTA: Final = Quota(calls_per_second=50.0, streams=64)
-"""What a ticket may ask for: one stream for each slot of a session."""
 _NO_TOKEN: Final = (
     "this server asks for a token: give token= or --token, or set ANIMALCAT_TOKEN. Whoever runs "
     "the server makes one with: animalcat token create"
 )
-_CREATING: Final = frozenset(
-    {"/animalcat.v1.Sessions/CreateSession", "/animalcat.v1.Campaigns/CreateCampaign"}
-)
-"""Calls that count towards a token's sessions."""
 
 
 class KnowsSessions(Protocol):
@@ -116,8 +110,6 @@ class Gate:
         self.tokens = Tokens(data, clock)
         self._sessions = sessions
         self._rates = Rates()
-        self._made = MadeSessions(data / FOLDER)
-        self._creating: dict[str, asyncio.Lock] = {}
 
     async def recognise(self, shown: str | None, *, open_to_machine: bool) -> Caller:
         """Return who calls, also by a token of an identity provider; see `identify`."""
@@ -188,7 +180,7 @@ class Gate:
                 f"a token for {caller.role.words} may not call {method.rpartition('/')[2]}",
             )
         if caller is not MACHINE:
-            self._rates.call(caller.id, self._quota(caller))
+            self._rates.call(caller.id)
         return rule
 
     async def check_session(self, caller: Caller, session: str) -> None:
@@ -268,7 +260,6 @@ class Gate:
     async def serve(
         self,
         rule: Rule,
-        method: str,
         caller: Caller,
         work: Callable[[Any, Any], Awaitable[Any]],
         request: Any,
@@ -280,7 +271,6 @@ class Gate:
 
         Args:
             rule: The rule of the call.
-            method: Its full name.
             caller: Who calls.
             work: The servicer's method.
             request: Its first argument.
@@ -310,10 +300,8 @@ class Gate:
             await self.check_session(caller, names.parse_session(request.name))
         try:
             if stream:
-                with self._rates.stream(caller.id, self._quota(caller)):
+                with self._rates.stream(caller.id):
                     return await self._while_good(caller, work(request, context))
-            if method in _CREATING:
-                return await self._create(caller, work, request, context)
             answer = await work(request, context)
         except ServiceError as error:
             raise _without_others(error, rule.reach[caller.role]) from error
@@ -348,63 +336,6 @@ class Gate:
         call.about = (*call.about, *rule.made(answer))
         audit.note(caller, "done", call.words, begun=begun)
         return answer
-
-    async def _create(
-        self,
-        caller: Caller,
-        work: Callable[[Any, Any], Awaitable[Any]],
-        request: Any,
-        context: Any,
-    ) -> Any:
-        """Have sessions made, if the caller's quota has room for them, and count them."""
-        quota = self._quota(caller)
-        if not quota.sessions:
-            return await work(request, context)
-        # Not to be cancelled in between: a session would be made and not counted.
-        making = asyncio.ensure_future(self._count(caller, quota, work, request, context))
-        making.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await asyncio.shield(making)
-
-    async def _count(
-        self,
-        caller: Caller,
-        quota: Quota,
-        work: Callable[[Any, Any], Awaitable[Any]],
-        request: Any,
-        context: Any,
-    ) -> Any:
-        """Have sessions made and count them, one call of the caller after another."""
-        lock = self._creating.setdefault(caller.id, asyncio.Lock())
-        async with lock, self._made.changing(caller.id):
-            wanted = (
-                1
-                if isinstance(request, sessions_pb2.CreateSessionRequest)
-                else len(request.spec.agents)
-            )
-            going_on = [
-                session for session in self._made.of(caller.id) if await self._goes_on(session)
-            ]
-            if len(going_on) + wanted > quota.sessions:
-                raise ServiceError(
-                    Code.QUOTA_USED,
-                    f"this token may have {quota.sessions} sessions that are not over, and has "
-                    f"{len(going_on)}; cancel or finish some",
-                    retry_seconds=60.0,
-                )
-            answer = await work(request, context)
-            sessions: Sequence[sessions_pb2.Session] = (
-                [answer.session]
-                if isinstance(answer, sessions_pb2.CreateSessionResponse)
-                else answer.campaign.sessions
-            )
-            new = [session.name.rpartition("/")[2] for session in sessions]
-            self._made.keep(caller.id, [*going_on, *new])
-        return answer
-
-    async def _goes_on(self, session: str) -> bool:
-        with suppress(ServiceError):
-            return not (await self._sessions.session(session)).state.over
-        return False
 
     async def _while_good(self, caller: Caller, call: Awaitable[Any]) -> Any:
         """Do the work of a stream until it ends, or the caller's token does."""
@@ -441,20 +372,11 @@ class Gate:
 
     def most_connections(self, caller: Caller) -> int:
         """Return how many connections a caller may have at once; 0 for no limit."""
-        return 0 if caller is MACHINE else 2 * self._quota(caller).streams
+        return 0 if caller is MACHINE else 2 * rates.STREAMS
 
     def purse(self, caller: Caller) -> Purse | None:
         """Return the budget of a caller's notes; None where it has none."""
-        return None if caller is MACHINE else self._rates.purse(caller.id, self._quota(caller))
-
-    def _quota(self, caller: Caller) -> Quota:
-        if caller.until is not None:
-            return _TICKET_QUOTA
-        if caller.expires is not None:
-            return Quota()
-        with suppress(TokenError):
-            return self.tokens.quota(caller.id)
-        return Quota()
+        return None if caller is MACHINE else self._rates.purse(caller.id)
 
 
 class AccessInterceptor(grpc.aio.ServerInterceptor):
@@ -508,7 +430,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             stream = kind != "unary_unary"
             most = gate.most_connections(caller)
             with self._known.admitted(context.peer(), caller.id, most):
-                return await gate.serve(rule, method, caller, work, request, context, stream=stream)
+                return await gate.serve(rule, caller, work, request, context, stream=stream)
 
         return KINDS[kind](guard_call, handler.request_deserializer, handler.response_serializer)
 

@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from animalcat.service.access.tokens import Quota
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.session.notes import Purse
 
+CALLS_PER_SECOND: Final = 50.0
+"""Calls a second of a caller in the long run; twice as many may come at once."""
+STREAMS: Final = 64
+"""Streams of a caller that may be open at the same time: one for each slot of a session."""
+NOTE_BYTES: Final = 256 * 1024 * 1024
+"""Bytes of a caller's notes a day in the long run; as many may come at once."""
 STREAM_RETRY_SECONDS: Final = 5.0
 """When to come again to open a stream if too many are open."""
 DAY_SECONDS: Final = 86_400.0
@@ -44,14 +49,14 @@ class Rates:
         self._notes: dict[str, _Bucket] = {}
         self._streams = Counter[str]()
 
-    def call(self, caller: str, quota: Quota) -> None:
+    def call(self, caller: str) -> None:
         """Count a call.
 
         Raises:
             ServiceError: The caller calls too often.
         """
-        rate = quota.calls_per_second
-        bucket = self._refill(self._buckets, caller, rate, 2 * max(1.0, rate))
+        rate = CALLS_PER_SECOND
+        bucket = self._refill(self._buckets, caller, rate, 2 * rate)
         if bucket.left < 1:
             raise ServiceError(
                 Code.TOO_MANY_CALLS,
@@ -60,9 +65,9 @@ class Rates:
             )
         bucket.left -= 1
 
-    def purse(self, caller: str, quota: Quota) -> Purse:
+    def purse(self, caller: str) -> Purse:
         """Return the budget of a caller's notes, which all its agents share."""
-        most = quota.note_bytes
+        most = NOTE_BYTES
         find = partial(self._refill, self._notes, caller, most / DAY_SECONDS, most)
 
         def spend(size: int) -> None:
@@ -84,16 +89,16 @@ class Rates:
         return bucket
 
     @contextmanager
-    def stream(self, caller: str, quota: Quota) -> Generator[None]:
+    def stream(self, caller: str) -> Generator[None]:
         """Count a stream as open for the duration of the block.
 
         Raises:
             ServiceError: The caller has too many open already.
         """
-        if self._streams[caller] >= quota.streams:
+        if self._streams[caller] >= STREAMS:
             raise ServiceError(
                 Code.TOO_MANY_CALLS,
-                f"this token may have {quota.streams} streams open at once; close one",
+                f"this token may have {STREAMS} streams open at once; close one",
                 retry_seconds=STREAM_RETRY_SECONDS,
             )
         self._streams[caller] += 1

@@ -44,23 +44,6 @@ MOST_TOKENS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
-    """How much a token may ask for.
-
-    Attributes:
-        calls_per_second: Calls a second in the long run; twice as many may come at once.
-        streams: Streams that may be open at the same time.
-        sessions: Sessions made with it that are not over; 0 means that there is no limit.
-        note_bytes: Bytes of notes a day in the long run; as many may come at once.
-    """
-
-    calls_per_second: float = 50.0
-    streams: int = 32
-    sessions: int = 0
-    note_bytes: int = 256 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
 class Token:
     """A token, without its secret.
 
@@ -73,10 +56,7 @@ class Token:
         note: Whose it is, in the words of who made it.
         agent: The name of the agent whose sessions it plays; empty if it is for no agent.
         sessions: Ids of the only sessions that it plays; empty for all of the agent.
-        quota: How much it may ask for.
         revoked: When it was revoked, with time zone; None if it was not.
-        former: SHA-256 of the secret before this one, which was rotated; empty for none.
-        former_until: Until when that one is taken too, with time zone; None for not at all.
         subject: Who shows it, as an owner; of an agent's token, whose sessions alone it plays.
     """
 
@@ -88,10 +68,7 @@ class Token:
     note: str = ""
     agent: str = ""
     sessions: tuple[str, ...] = ()
-    quota: Quota = Quota()
     revoked: datetime | None = None
-    former: str = ""
-    former_until: datetime | None = None
     subject: str = ""
 
     def ended(self, now: datetime) -> str:
@@ -160,7 +137,6 @@ class Tokens:
         agent: str = "",
         sessions: Sequence[str] = (),
         days: float = USUAL_DAYS,
-        quota: Quota = Quota(),
         subject: str = "",
     ) -> tuple[Token, str]:
         """Make a token.
@@ -171,7 +147,6 @@ class Tokens:
             agent: The name of the agent whose sessions it plays.
             sessions: Ids of the only sessions that it plays.
             days: Days after which it ends; 0 means that it does not.
-            quota: How much it may ask for.
             subject: Who shows it, as an owner. What is made with a token that says none belongs to
                 the token; an agent's token that says none plays sessions of everybody.
 
@@ -210,7 +185,6 @@ class Tokens:
                 note=note,
                 agent=agent,
                 sessions=tuple(sessions),
-                quota=quota,
                 subject=subject or by_itself,
             )
             known[token.id] = token
@@ -240,41 +214,6 @@ class Tokens:
             self._note("RevokeToken", f"tokens/{known_token.id}", told)
         return known_token
 
-    def rotate(
-        self, token: str, *, days: float | None = None, grace_hours: float = 0.0
-    ) -> tuple[Token, str]:
-        """Give a token another secret; its id, whose it is, and what was made with it stay.
-
-        Args:
-            token: Its id, or the text that it is.
-            days: Days after which it ends, 0 for never; None for as long as it was given at first.
-            grace_hours: Hours for which the secret of before is taken too.
-
-        Returns:
-            The token, and the text to show, which is kept nowhere.
-
-        Raises:
-            TokenError: There is no such token, it was revoked, or the file cannot be read.
-        """
-        now, secret = self._clock(), secrets.token_urlsafe(32)
-        with self._changing() as known:
-            before = _token_named(known, token)
-            if before.revoked is not None:
-                raise TokenError(f"token {before.id} is revoked, and stays so; make another")
-            given = None if before.expires is None else before.expires - before.created
-            lasts = given if days is None else timedelta(days=days) if days else None
-            rotated = known[before.id] = replace(
-                before,
-                digest=_digest(secret),
-                created=now,
-                expires=None if lasts is None else now + lasts,
-                former=before.digest if grace_hours else "",
-                former_until=now + timedelta(hours=grace_hours) if grace_hours else None,
-            )
-            grace = f"; the secret of before holds for {grace_hours:g} h" if grace_hours else ""
-            self._note("RotateToken", f"tokens/{rotated.id}", _audit_words(rotated) + grace)
-        return rotated, f"{PREFIX}_{rotated.id}_{secret}"
-
     def find(self, text: str) -> Token | None:
         """Return the token that a text shows, ended or not; None if it shows none.
 
@@ -286,23 +225,11 @@ class Tokens:
         token = self._read().get(identity) if prefix == PREFIX else None
         # Compared in any case, so that the time tells nothing of which ids there are.
         same = hmac.compare_digest(_digest(secret), token.digest if token else _digest(""))
-        if token is not None and token.former_until is not None:
-            again = hmac.compare_digest(_digest(secret), token.former)
-            same = same or (again and self._clock() < token.former_until)
         return token if same and secret else None
 
     def now(self) -> datetime:
         """Return the current time, by which tokens end."""
         return self._clock()
-
-    def quota(self, identity: str) -> Quota:
-        """Return how much the token with this id may ask for.
-
-        Raises:
-            TokenError: The file cannot be read.
-        """
-        token = self._read().get(identity)
-        return token.quota if token is not None else Quota()
 
     def good(self, identity: str) -> bool:
         """Return whether the token with this id is still good.

@@ -55,7 +55,6 @@ from animalcat.service.batteries.naming import (
     groups_of,
     kinds_of,
     links_of,
-    parse_pattern,
 )
 from animalcat.service.batteries.packed import Packed
 from animalcat.service.batteries.readings import Reading, key_of
@@ -212,7 +211,6 @@ def import_files(
     table: str = "",
     tick: Tick = silent,
     processes: int = 1,
-    names: str = "",
     *,
     in_order: bool = False,
     layout: NamedLayout | None = None,
@@ -231,16 +229,14 @@ def import_files(
             `feature_table`); empty for none.
         tick: Told of progress; an exception that it raises ends the import.
         processes: How many processes measure, if there are many arenas.
-        names: A pattern that says what names tell (see `naming`); empty for the default rule.
         in_order: Whether the files come in order of path, so that they need not be held at once.
         layout: The layout that the battery is to name; None for none.
 
     Raises:
         ArenaError: Files cannot be used; the message names each, with its line.
-        ValueError: There is no file, two files give instances of the same name, or the table or
-            the pattern does not fit; the message names the place.
+        ValueError: There is no file, two files give instances of the same name, or the table does
+            not fit; the message names the place.
     """
-    pattern = parse_pattern(names) if names else None
     drafts: Packed[Draft] = Packed()
     instances: list[str] = []
     places: list[str] = []
@@ -271,7 +267,7 @@ def import_files(
         raise join_errors([*refused, *unfit(drafts)], number + 1, "files")
     if own is not None:
         own = own.resolved(instances)
-    kinds = kinds_of(instances, pattern, own.kinds if own else {})
+    kinds = kinds_of(instances, own.kinds if own else {})
     links = links_of(instances, own.links if own else None)
     with_kinds = Packed(
         draft._replace(kind=kinds[draft.name], link=links.get(draft.name, ControlLink()))

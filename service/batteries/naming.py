@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 
-UNNAMED: Final = "_"
-"""The part of a pattern that says nothing about an instance."""
-JOIN: Final = "-"
-"""What stands between the texts of a part that a pattern has more than once."""
 MOST: Final = 200
-"""Most characters of a pattern, and of what a table says of an instance in one cell."""
+"""Most characters of what a table says of an instance in one cell."""
 LOOK: Final = "look"
 """The group of meta-features that are no demands: colours and patterns."""
 DIGITS: Final = 6
 """Significant digits by which demands of variants are compared."""
 
-_PART: Final = re.compile(r"\{([^{}]*)\}")
 _SUFFIX: Final = re.compile(r"\.ya?ml$", re.IGNORECASE)
 _FEW: Final = 3
 
 
 class NamesError(ValueError):
-    """A pattern of names that cannot be used; the message names the place."""
+    """Names that could mean two things; the message says which."""
 
 
 class TaskKind(NamedTuple):
@@ -48,12 +42,7 @@ class TaskKind(NamedTuple):
 
 
 KIND: Final = TaskKind._fields
-"""The parts of a pattern, and columns of a table, that say something about an instance."""
-_ADVICE: Final = (
-    f"parts are {', '.join(f'{{{part}}}' for part in KIND)}, and {{{UNNAMED}}} for what does not "
-    "matter, as in '{paradigm}-{task}-{variant}'"
-)
-_NONE: Final = TaskKind()
+"""Columns of a table that say what kind of task an instance is."""
 
 
 class ControlLink(NamedTuple):
@@ -123,79 +112,6 @@ class KnownNames:
         return names
 
 
-@dataclass(frozen=True)
-class NamePattern:
-    """A pattern of instance names, as in `{suite}/{paradigm}-{task}-{variant}`.
-
-    Attributes:
-        text: The pattern as it was given.
-        parts: The parts in their order; `_` among them.
-        between: What stands before, between and after them: one more.
-    """
-
-    text: str
-    parts: tuple[str, ...]
-    between: tuple[str, ...]
-
-    def find(self, name: str) -> TaskKind | None:
-        """Return what a name says; None if it does not fit the pattern.
-
-        As many of the name's last folders are read as the pattern has. A part ends where the text
-        that follows it in the pattern first occurs; the last part takes the rest.
-
-        Args:
-            name: An instance's name: the path of its file without the suffix.
-        """
-        depth = "".join(self.between).count("/")
-        tail = "/".join(name.split("/")[-depth - 1 :])
-        at = len(self.between[0])
-        if not tail.startswith(self.between[0]):
-            return None
-        said: dict[str, list[str]] = {}
-        last = len(self.parts) - 1
-        for k, (part, after) in enumerate(zip(self.parts, self.between[1:], strict=True)):
-            end = tail.find(after, at + 1) if k < last else len(tail) - len(after)
-            if end <= at or "/" in tail[at:end] or not tail.startswith(after, end):
-                return None
-            said.setdefault(part, []).append(tail[at:end])
-            at = end + len(after)
-        return TaskKind(**{part: JOIN.join(said[part]) for part in KIND if part in said})
-
-
-def parse_pattern(text: str) -> NamePattern:
-    """Read a pattern of names.
-
-    Args:
-        text: Parts in braces (`KIND` and `_`) and the text between them. A part that occurs more
-            than once is what stands there, joined by hyphens. A suffix `.yaml` or `.yml` is left
-            out, as names have none.
-
-    Raises:
-        NamesError: It is no pattern; the message says where.
-    """
-    where = f"names: pattern {text[:MOST]!r}"
-    if len(text) > MOST:
-        raise NamesError(f"{where}... has more than {MOST} characters")
-    split = _PART.split(_SUFFIX.sub("", text))
-    between, parts = split[::2], split[1::2]
-    if brace := next((c for c in "".join(between) if c in "{}"), ""):
-        raise NamesError(f"{where}: a {brace!r} has no counterpart; {_ADVICE}")
-    for part in parts:
-        if part not in (*KIND, UNNAMED):
-            raise NamesError(f"{where}: no part is called {{{part}}}; {_ADVICE}")
-    if not set(parts) & set(KIND):
-        raise NamesError(f"{where} has no part that says something; {_ADVICE}")
-    for before, literal, after in zip(parts, between[1:], parts[1:], strict=False):
-        if not literal:
-            raise NamesError(
-                f"{where}: nothing stands between {{{before}}} and {{{after}}}, so nobody can tell "
-                "where one ends; put there what stands between them in the names"
-            )
-    if not all(_PART.sub("x", text).split("/")):
-        raise NamesError(f"{where}: a folder in it has no name; names begin without '/'")
-    return NamePattern(text, tuple(parts), tuple(between))
-
-
 def paradigm_of(name: str) -> str:
     """Return the paradigm that an instance's name stands for if nothing else says it.
 
@@ -209,43 +125,18 @@ def paradigm_of(name: str) -> str:
     return "-".join(parts[: min(2, len(parts) - 1)])
 
 
-def kinds_of(
-    names: Sequence[str], pattern: NamePattern | None, by_table: Mapping[str, TaskKind]
-) -> dict[str, TaskKind]:
-    """Return what kind of task every instance is.
-
-    A table goes before the pattern. Without either the paradigm follows `paradigm_of`.
+def kinds_of(names: Sequence[str], by_table: Mapping[str, TaskKind]) -> dict[str, TaskKind]:
+    """Return what kind of task every instance is: as a table says, its paradigm else by its name.
 
     Args:
         names: Names of the instances.
-        pattern: What names say; None for the default rule alone.
         by_table: What a table says of some instances, by name.
-
-    Raises:
-        NamesError: A name whose paradigm no table says does not fit the pattern.
     """
-    by_pattern = {name: None if pattern is None else pattern.find(name) for name in names}
-    if pattern is not None:
-        odd = [
-            name
-            for name in names
-            if by_pattern[name] is None and not by_table.get(name, _NONE).paradigm
-        ]
-        if odd:
-            raise NamesError(
-                f"names: {len(odd)} of {len(names)} instances do not fit the pattern "
-                f"{pattern.text!r}: {some(odd)}; change the pattern, or give their paradigms in a "
-                "table"
-            )
+    said = {name: by_table.get(name, TaskKind()) for name in names}
     return {
-        name: _first(by_table.get(name, _NONE), by_pattern[name] or _NONE, name) for name in names
+        name: kind if kind.paradigm else kind._replace(paradigm=paradigm_of(name))
+        for name, kind in said.items()
     }
-
-
-def _first(table: TaskKind, pattern: TaskKind, name: str) -> TaskKind:
-    """What the table says, else the pattern, else the default rule."""
-    either = TaskKind(*(ours or other for ours, other in zip(table, pattern, strict=True)))
-    return either if either.paradigm else either._replace(paradigm=paradigm_of(name))
 
 
 def links_of(

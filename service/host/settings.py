@@ -1,4 +1,4 @@
-"""Settings of a server: from options, else the environment, else a file, else defaults."""
+"""Settings of a server: from options, else the environment, else defaults."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from animalcat.envs.patience import Patience
+from animalcat.errors import AnimalcatError
 from animalcat.machine.networks import is_loopback, parse_networks
-from animalcat.service.host.configuration import (
-    CONFIG,
-    PREFIX,
-    SettingsError,
-    mask_secrets,
-    origin,
-    read_file,
-    sources,
-)
 
+PREFIX: Final = "ANIMALCAT_"
+"""Beginning of the variables of the environment that are settings."""
+_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 _URL: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?(/[A-Za-z0-9._-]+)*", re.ASCII)
 WORKER_BYTES: Final = 512 * 1024 * 1024
 FIT_BYTES: Final = 1024 * 1024 * 1024
 """What a worker and a fitting process are counted with. Measured with their actors, on 23 November
 2026: 372 MiB resident (180 of it shared with nobody) and 690 MiB (440)."""
+
+
+class SettingsError(AnimalcatError):
+    """A setting has a value that will not do; the message names it."""
 
 
 class Settings(BaseSettings):
@@ -46,31 +45,13 @@ class Settings(BaseSettings):
             try:
                 super().__init__(**given)
             except ValidationError as error:
-                wrong = (_wrong(it, given) for it in error.errors())
+                wrong = map(_wrong, error.errors())
                 raise SettingsError("; ".join(wrong)) from error
             except SourceError as error:
                 raise SettingsError(
                     f'{error}: {error.__cause__}; give JSON, such as ["a"]'
                 ) from error
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Say in which order the sources of values come; pydantic calls it."""
-        return sources(settings_cls, init_settings, env_settings)
-
-    config: Path | None = None
-    """Read settings from this TOML file.
-
-    Options count before the environment (ANIMALCAT_*), and that before the file. `animalcat config
-    show` lists the keys.
-    """
     home: Path = Path(".animalcat")
     """Data directory, which holds sessions, batteries and recordings."""
     host: str = "127.0.0.1"
@@ -306,31 +287,35 @@ def table_of(settings: Settings, given: Mapping[str, Any]) -> list[dict[str, Any
         settings: The settings.
         given: What options said.
     """
-    there = _of_file(settings.config)
     return [
         {
             "key": name,
-            "value": mask_secrets(name, getattr(settings, name)),
-            "from": origin(name, given, settings.config, there),
+            "value": _as_shown(name, getattr(settings, name)),
+            "from": "option" if name in given else key if key in os.environ else "default",
         }
         for name in type(settings).model_fields
+        for key in [PREFIX + name.upper()]
     ]
 
 
-def _of_file(path: Path | None) -> Mapping[str, Any]:
-    return {} if path is None else read_file(path, Settings.model_fields)
+def _as_shown(name: str, value: Any) -> Any:
+    """A value as it may be shown: secrets are masked, and passwords within URLs."""
+    if name == "secret" and value is not None:
+        return "(set)"
+    if isinstance(value, str):
+        return _PASSWORD.sub(r"\1:***@", value)
+    if isinstance(value, tuple):
+        return [str(part) for part in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return str(value) if isinstance(value, Path) else value
 
 
-def _wrong(error: Any, given: Mapping[str, Any]) -> str:
-    """What pydantic says of one setting, with where it stands."""
-    name = str(error["loc"][0])
-    file = given.get(CONFIG) or os.environ.get(PREFIX + CONFIG.upper())
-    of_file = file and origin(name, given, Path(file), _of_file(Path(file))) == str(Path(file))
+def _wrong(error: Any) -> str:
+    """What pydantic says of one setting, with its variable."""
     cause = error.get("ctx", {}).get("error")
     if cause is not None:  # of a validator of ours, which names the variable
-        return f"{file}: {cause}" if of_file else str(cause)
-    where = f"{file}: {name} = " if of_file else f"{PREFIX}{name.upper()}="
-    return f"{where}{error['input']}: {error['msg'][0].lower()}{error['msg'][1:]}"
+        return str(cause)
+    said = f"{error['msg'][0].lower()}{error['msg'][1:]}"
+    return f"{PREFIX}{str(error['loc'][0]).upper()}={error['input']}: {said}"
 
 
 class ExposureError(ValueError):

@@ -32,7 +32,6 @@ from animalcat.service.batteries.battery import (
     import_files,
     silent,
 )
-from animalcat.service.batteries.naming import parse_pattern
 from animalcat.service.batteries.readings import ship
 from animalcat.service.batteries.recipes import build_recipe, recipe_readings
 from animalcat.service.batteries.spool import Spool
@@ -218,7 +217,6 @@ class BatteryLibrary:
         files: Sequence[ArenaFile] | Spool,
         table: str = "",
         tick: Tick = silent,
-        pattern: str = "",
         *,
         layout: NamedLayout | None = None,
         replace: bool = False,
@@ -231,7 +229,6 @@ class BatteryLibrary:
             files: The arena files.
             table: What the caller says of the instances as CSV; empty for none.
             tick: Told of progress; an exception that it raises ends the import.
-            pattern: What names say; empty for the default rule.
             layout: The layout that the battery is to name; None for none.
             replace: Whether the name is to stand for this if it stands for other content.
 
@@ -251,7 +248,6 @@ class BatteryLibrary:
                     table,
                     tick,
                     os.cpu_count() or 1,
-                    pattern,
                     in_order=isinstance(files, Spool),
                     layout=layout,
                 )
@@ -342,19 +338,6 @@ def check_name(battery: str, source: str = "", other: str = "") -> str:
 
 def _shipped_files(name: str) -> RecipeFiles | None:
     return shipped_recipe(name) if name in RECIPES else None
-
-
-def check_names(pattern: str) -> None:
-    """Check a pattern of instance names; empty is none.
-
-    Raises:
-        ServiceError: It is no pattern.
-    """
-    try:
-        if pattern:
-            parse_pattern(pattern)
-    except ValueError as error:
-        raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
 
 
 def check_family(family: str, n: int) -> None:

@@ -15,24 +15,16 @@ from animalcat.extending.plugins import in_words as plugins_in_words
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.adaptive.stopping import StopVerdict as Stop
-from animalcat.layouts.checking.reanalysis import (
-    DrawnEpisode,
-    Reanalysis,
-    WeightedEstimate,
-    reanalyse,
-)
 from animalcat.layouts.explaining.controls import ControlComparison
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import Verdict
 from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitError, FitResult
-from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import arena_identity
 from animalcat.service.batteries.naming import link_of, task_of, variant_of
 from animalcat.service.measuring.controls import controls_of
-from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.faults import unplayable
 from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
@@ -55,7 +47,6 @@ from animalcat.values import (
     Episode,
     Outcome,
     Session,
-    SessionSpec,
     SessionState,
     Spent,
 )
@@ -286,17 +277,6 @@ def provenance(
         "versions": dict(versions),
         "played_with": _versions_used(attempts),
         **_identity(session),
-    }
-
-
-def provenance_of_play(session: Session, attempts: Iterable[Episode]) -> dict[str, Any]:
-    """Return who played what, and with what: the part of `provenance` that a reanalysis says."""
-    return {
-        "agent": session.spec.agent,
-        "battery": session.spec.battery,
-        "battery_digest": session.spec.battery_digest,
-        "backend": session.spec.backend,
-        "played_with": _versions_used(attempts),
     }
 
 
@@ -536,67 +516,6 @@ def played_arenas(battery: Battery, attempts: Iterable[Episode]) -> dict[str, st
         except (OSError, UnicodeDecodeError):  # the page says that there is no map
             continue
     return arenas
-
-
-def reanalysis(
-    spec: SessionSpec, layout: Layout, battery: Battery, attempts: Iterable[Episode]
-) -> Reanalysis:
-    """Estimate what a session says of the whole battery, by the recorded propensities.
-
-    The predictions are checked only if they are of success.
-
-    Args:
-        spec: The session's specification.
-        layout: The session's layout.
-        battery: The battery that it chose from.
-        attempts: All attempts of the session.
-    """
-    practised: set[str] = set()
-    drawn: dict[int, DrawnEpisode] = {}
-    for e in attempts:
-        if e.practice:
-            practised.add(e.decision.chosen)
-        if e.counts:
-            drawn[e.number] = DrawnEpisode(
-                paradigm=played_instance(battery, e.decision).paradigm,
-                outcome=float(e.outcome is Outcome.SUCCESS),
-                predicted=e.decision.predicted,
-                propensity=e.decision.propensity,
-                peers=e.decision.peers,
-            )
-    paradigms = [
-        battery.instances[battery.index[name]].paradigm
-        for name in covered_features(
-            layout,
-            battery,
-            keep_unpassable=spec.keep_unpassable,
-        )
-        if name not in practised
-    ]
-    draws = [drawn[number] for number in sorted(drawn)]
-    estimates = reanalyse(draws, Counter(paradigms))
-    first = layout.outcomes[0]
-    return estimates if first.source == "success" else _leave_checks_out(estimates, first.name)
-
-
-def _leave_checks_out(estimates: Reanalysis, predicted: str) -> Reanalysis:
-    """Leave out how predictions of another outcome compare with success.
-
-    The share of successes stays. It is right on average whatever was predicted.
-    """
-    unknown = WeightedEstimate(None, None, None, None, 0)
-    return replace(
-        estimates,
-        paradigms=tuple(replace(paradigm, residual=unknown) for paradigm in estimates.paradigms),
-        battery=replace(estimates.battery, residual=unknown),
-        calibration=(),
-        brier=None,
-        notes=(
-            *estimates.notes,
-            f"predictions are not checked: they are of the layout's first outcome, {predicted}, "
-            "and not of success",
-        ),
-    )
 
 
 def _peers(decision: Decision) -> dict[str, Any]:

@@ -33,7 +33,6 @@ from animalcat.service.library.batteries import (
     BatterySource,
     check_family,
     check_name,
-    check_names,
     check_recipe,
     name_to_build,
 )
@@ -95,7 +94,6 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         )
         request_id = checked_id(first.header.request_id)
         asked = hashlib.sha256(first.header.SerializeToString(deterministic=True))
-        check_names(first.header.names)
         layout = _layout(first.header)
         files = await asyncio.to_thread(Spool, self._settings.home)
         try:
@@ -112,7 +110,6 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
                     files,
                     table,
                     tick,
-                    first.header.names,
                     layout=layout,
                     replace=first.header.replace,
                 )

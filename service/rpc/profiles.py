@@ -28,8 +28,6 @@ from animalcat.service.measuring.report import (
     labels,
     outcome_rows,
     played_arenas,
-    provenance_of_play,
-    reanalysis,
 )
 from animalcat.service.rpc.posterior import write_posterior
 from animalcat.service.session.engines import Engines
@@ -134,9 +132,6 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             case results_pb2.PROFILE_FORMAT_DRAWS:
                 await self._netcdf(session, path, pointwise=False)
                 return f"{session}-draws.nc", ()
-            case results_pb2.PROFILE_FORMAT_REANALYSIS_JSON:
-                text = json.dumps(await self._reanalysis(session), indent=2) + "\n"
-                file_name = f"{session}-reanalysis.json"
             case other:
                 raise ServiceError(
                     Code.INVALID_REQUEST,
@@ -238,23 +233,6 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
                 created=f"{current.created:%Y-%m-%d}",
             )
         )
-
-    async def _reanalysis(self, session: str) -> dict[str, Any]:
-        stored = await self._engines.stored(session)
-        battery = await self._engines.battery(stored.spec.battery_digest)
-        layout = await asyncio.to_thread(layout_of, stored.spec, self._engines.parts.store)
-        attempts = partial(self._engines.attempts, session)
-        estimates = await asyncio.to_thread(
-            lambda: reanalysis(stored.spec, layout, battery, attempts())
-        )
-        current = await self._engines.session(session)
-        about = await asyncio.to_thread(lambda: provenance_of_play(current, attempts()))
-        return {
-            "session": names.session_name(session),
-            "labels": labels(current),
-            **about,
-            **estimates.to_dict(),
-        }
 
     async def _outcomes(self, session: str) -> Outcomes:
         await self._engines.stored(session)  # an error, if it cannot be read

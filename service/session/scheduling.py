@@ -372,10 +372,10 @@ class Schedule:
     def _full(self) -> bool:
         """Whether as many episodes were begun as the budget has."""
         stop = self._record.session.spec.stop
-        return stop.combine == "any" and self._count_scored >= stop.max_episodes
+        return stop.combine == "any" and self._scored_count >= stop.max_episodes
 
     @property
-    def _count_scored(self) -> int:
+    def _scored_count(self) -> int:
         """How many episodes that are to count were begun; below 0 while practice goes on."""
         return self.evidence.begun - self._record.session.spec.practice
 

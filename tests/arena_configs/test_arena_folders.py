@@ -10,7 +10,6 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.arenas.arena_files import find_arena_files, is_yaml
 from animalcat.service.batteries.battery import ArenaFile, import_files, read_files
 from animalcat.service.batteries.feature_table import read_table
-from animalcat.service.batteries.naming import parse_pattern
 from animalcat.service.batteries.spool import Spool
 from tests.command_line import call
 
@@ -75,7 +74,6 @@ def test_a_name_may_be_given_with_an_ending_in_any_case() -> None:
     assert not is_yaml("yml")
     table = read_table("instance,noise [dB]\na.YML,40\n").resolved(["a"])
     assert set(table.rows) == {"a"}
-    assert parse_pattern("{paradigm}-{variant}.YML").between == ("", "-", "")
 
 
 def test_an_import_names_every_bad_file(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def home(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[H
             return 3
 
     with animalcat.connect(server.address) as client:
-        client.import_battery(arenas, BATTERY, pattern="{suite}-of-{task}-{variant}")
+        client.import_battery(arenas, BATTERY)
         played: list[str] = []
         for agent in (AGENT, f"{AGENT}-blind"):
             session = client.create_session(

@@ -127,6 +127,13 @@ def test_sky_above_floor_below_fence_between() -> None:
         assert np.all(floor[..., 0] > floor[..., 2])
 
 
+def test_dark_is_black_and_grey_is_the_mean_of_the_channels() -> None:
+    scene = Scene.of([box(20, 0.5, 25, color=(0.9, 0.2, 0.1, 1))])
+    assert not look(scene, dark=True).any()
+    mean = look(scene).astype(int).sum(axis=-1) / 3
+    assert np.abs(look(scene, grayscale=True)[..., 0] - mean).max() <= 0.5
+
+
 def test_what_can_be_seen_through_is_mixed_from_far_to_near() -> None:
     near = box(20, 0.5, 24, color=(1, 0, 0, 0.5), style=Style.TRANSPARENT)
     far = box(20, 0.5, 30, 1.5, color=(0, 0, 1, 0.5), style=Style.TRANSPARENT)

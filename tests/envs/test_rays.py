@@ -217,6 +217,13 @@ def test_what_touches_the_start_is_not_seen_and_what_is_behind_it_is() -> None:
     assert decode_rays(cast_rays(scene, (20, 0.49, 10), 0.0, spec), spec)[0][0] == 8
 
 
+def test_an_unlisted_tag_is_a_hit_without_a_name() -> None:
+    scene = Scene.of([wall((20, 0.5, 30), tag="DecoyGoal")])
+    for tags, seen in ((12, -1), (18, 12)):
+        spec = RaySpec(per_side=1, tags=tags)
+        assert decode_rays(cast_rays(scene, (20, 0.49, 20), 0.0, spec), spec)[0] == (seen, 9.0)
+
+
 def test_a_sensor_sees_what_a_single_cast_sees_in_the_scene_it_is_given() -> None:
     spec = RaySpec(per_side=2, tags=18)
     sensor = RaySensor(spec)

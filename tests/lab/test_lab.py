@@ -93,7 +93,6 @@ def test_a_result_is_the_session_in_the_types_of_the_field(result: ac.Result) ->
     predicted = result.predict(top=2)
     assert predicted["predicted"].between(0.0, 1.0).all()
     assert set(predicted["tells"].dropna()) <= {1, 2}  # of one that was not played
-    assert result.reanalyse().to_frame().loc["the battery", "played"] == len(result.episodes)
 
 
 def test_an_episode_is_explained_replayed_and_drawn(result: ac.Result) -> None:

@@ -111,8 +111,6 @@ PAGES = {
             '"object-permanence", 300': '"object-permanence-separable", 16',
             '"builtin:braitenberg", "object-permanence-300")': f'Forward(), "mine", {FEW})',
             '"NAME"': "battery.to_frame().index[0]",
-            '"mine/", ': '"mine/", name="imported", ',
-            "{suite}/{paradigm}/{task}_{variant}": "{task}",
         },
     ),
     "campaigns.md": Page(

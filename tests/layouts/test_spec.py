@@ -196,19 +196,8 @@ def op() -> Layout:
         ),
         ("OPDemand", {"gate": {"input": "numPositions", "when": "lavaPresence"}}, ["otherwise"]),
         ("visualDemand", {"weighted_sum": {"inputs": ["timeUnderOcc"], "weights": [1]}}, ["unit"]),
-        ("performance", {"minimum": {"inputs": []}}, ["inputs"]),
-        ("performance", {"minimum": {"inputs": ["OPPerformance", "goalSize"]}}, ["goalSize", "m"]),
-        ("performance", {"maximum": {"inputs": ["visualDemand"]}}, ["unit"]),
-        (
-            "performance",
-            {"generalised_mean": {"inputs": ["OPPerformance"]}},
-            ["power: it is"],
-        ),
-        (
-            "performance",
-            {"generalised_mean": {"inputs": ["OPPerformance"], "power": 1e9}},
-            ["power", "maximum"],
-        ),
+        ("performance", {"product": {"inputs": []}}, ["inputs"]),
+        ("performance", {"product": {}}, ["inputs: it is"]),
         (
             "taskPerformance",
             {"noise_mixture": {"performance": "performance", "noise": "noiseLevel", "nu": 1.5}},

@@ -22,12 +22,9 @@ from animalcat.layouts.model.links import (
     SURE,
     Formula,
     Gate,
-    GeneralisedMean,
     Link,
     LogisticMargin,
     LogScaling,
-    Maximum,
-    Minimum,
     NoiseMixture,
     OddsShift,
     Product,
@@ -73,19 +70,8 @@ def node_values(layout: Layout, theta: Floats, features: Floats) -> dict[str, An
                 value = constant + sum(w * values[a] for a, w in zip(inputs, weights, strict=True))
             case Product(inputs):
                 value = math.prod(values[a] for a in inputs)
-            case Minimum(inputs):
-                value = np.min(np.broadcast_arrays(*(values[a] for a in inputs)), axis=0)
-            case Maximum(inputs):
-                value = np.max(np.broadcast_arrays(*(values[a] for a in inputs)), axis=0)
-            case GeneralisedMean(inputs, 0.0):
-                value = math.prod(values[a] for a in inputs) ** (1.0 / len(inputs))
-            case GeneralisedMean(inputs, power):
-                mean = sum(values[a] ** power for a in inputs) / len(inputs)
-                value = mean ** (1.0 / power)
-            case LogisticMargin(a, b, slope, shift, absent):
+            case LogisticMargin(a, b, slope, shift):
                 value = logistic(slope * (values[a] - values[b] + values.get(shift, 0.0)))
-                if absent is not None:
-                    value = np.where(values[b] > absent, value, 1.0)
             case Gate(a, when, otherwise):
                 value = np.where(values[when] == 1.0, values[a], values.get(otherwise, 1.0))
             case NoiseMixture(a, b, nu):
@@ -221,8 +207,7 @@ def layouts(draw: st.DrawFn, covered: bool = False) -> Layout:
                 bias = HalfNormal(bias.sd)
             latents.append(Latent(f"bias{i}", "bias", "u", bias))
             shift = add(f"effect{i}", Product((f"bias{i}", f"side{i}")), "u")
-        absent = draw(st.one_of(st.none(), number))
-        margin = LogisticMargin(f"ability{i}", name, draw(number), shift, absent)
+        margin = LogisticMargin(f"ability{i}", name, draw(number), shift)
         last = add(f"performance{i}", margin)
         if draw(st.booleans()):
             features.append(Feature(f"present{i}", ONE, 0.0, 1.0))
@@ -231,15 +216,7 @@ def layouts(draw: st.DrawFn, covered: bool = False) -> Layout:
         performances.append(last)
     inputs = tuple(performances)
     combination = draw(
-        st.sampled_from(
-            [
-                Product(inputs),
-                WeightedSum(inputs, (1.0 / count,) * count),
-                Minimum(inputs),
-                Maximum(inputs),
-                GeneralisedMean(inputs, draw(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 2.0]))),
-            ]
-        )
+        st.sampled_from([Product(inputs), WeightedSum(inputs, (1.0 / count,) * count)])
     )
     last = add("all", combination)
     if draw(st.booleans()):

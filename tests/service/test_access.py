@@ -27,6 +27,7 @@ from animalcat.cli.main import build
 from animalcat.client.connection import AuthorisedChannel
 from animalcat.client.direct import DirectPlay
 from animalcat.errors import AnimalcatError
+from animalcat.service.access import rates as limits
 from animalcat.service.access.callers import MACHINE, Role
 from animalcat.service.access.certificates import self_signed
 from animalcat.service.access.gate import Gate
@@ -34,7 +35,7 @@ from animalcat.service.access.private_files import make_private, private_folder
 from animalcat.service.access.rates import Rates
 from animalcat.service.access.rules import RULES, Own
 from animalcat.service.access.tickets import Tickets
-from animalcat.service.access.tokens import Quota, TokenError, Tokens
+from animalcat.service.access.tokens import TokenError, Tokens
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.lock import local_address
 from animalcat.service.host.private import proof_for_own
@@ -550,42 +551,38 @@ def test_a_gate_knows_whose_token_is_still_good(tmp_path: Path) -> None:
     assert not gate.admits(shown[0])
 
 
-async def test_quotas_say_when_to_come_again(callers: Callers) -> None:
-    slow = callers.of(Role.VIEWER, subject="vera", quota=Quota(calls_per_second=0.5, streams=1))
+async def test_who_calls_too_often_is_told_when_to_come_again(
+    callers: Callers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CALLS_PER_SECOND", 0.5)
+    slow = callers.of(Role.VIEWER, subject="vera")
     request = sessions_pb2.ListSessionsRequest()
-    for _ in range(2):
-        await slow.sessions.ListSessions(request)
+    await slow.sessions.ListSessions(request)
     with pytest.raises(grpc.aio.AioRpcError) as refused:
         await slow.sessions.ListSessions(request)
     assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert 0 < float(dict(refused.value.trailing_metadata())["animalcat-retry-seconds"]) <= 2
     assert "try again in" in (refused.value.details() or "")
 
-    few = callers.of(Role.OPERATOR, quota=Quota(sessions=1))
-    answers = await asyncio.gather(*(few.create(2) for _ in range(3)), return_exceptions=True)
-    (first,) = (answer for answer in answers if isinstance(answer, str))
-    status, code, _ = await refusal(few.create(2))
-    assert (status, code) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_USED")
-    await few.sessions.CancelSession(sessions_pb2.CancelSessionRequest(name=first))
-    await few.create(2)
 
-
-def test_rates_fill_up_again() -> None:
+def test_rates_fill_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    rates, quota = Rates(lambda: now[0]), Quota(calls_per_second=2.0, streams=1)
+    monkeypatch.setattr(limits, "CALLS_PER_SECOND", 2.0)
+    monkeypatch.setattr(limits, "STREAMS", 1)
+    rates = Rates(lambda: now[0])
     for _ in range(4):
-        rates.call("a", quota)
+        rates.call("a")
     with pytest.raises(ServiceError) as refused:
-        rates.call("a", quota)
+        rates.call("a")
     assert refused.value.retry_seconds == pytest.approx(0.5)
-    rates.call("b", quota)
+    rates.call("b")
     now[0] += 0.5
-    rates.call("a", quota)
-    with rates.stream("a", quota):
-        again = rates.stream("a", quota)
+    rates.call("a")
+    with rates.stream("a"):
+        again = rates.stream("a")
         with pytest.raises(ServiceError, match="1 streams"):
             again.__enter__()
-    with rates.stream("a", quota):
+    with rates.stream("a"):
         pass
 
 

@@ -29,9 +29,10 @@ from animalcat.cli.main import build
 from animalcat.client.connection import AuthorisedChannel
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import NOTES_USED_UP
+from animalcat.service.access import rates as limits
 from animalcat.service.access.callers import Role
 from animalcat.service.access.rates import DAY_SECONDS, Rates
-from animalcat.service.access.tokens import Quota, Tokens
+from animalcat.service.access.tokens import Tokens
 from animalcat.service.errors import ServiceError
 from animalcat.service.host.listeners import (
     FLOOD_CALLS,
@@ -211,7 +212,7 @@ class TestNotes:
 
     def test_a_model_that_says_a_kilobyte_for_a_thousand_steps_meets_none(self) -> None:
         times = [0.0]
-        room = NoteRoom(Rates(lambda: times[0]).purse("model", Quota()))
+        room = NoteRoom(Rates(lambda: times[0]).purse("model"))
         for _ in range(100):
             room.begin()
             for _ in range(1000):
@@ -219,23 +220,26 @@ class TestNotes:
                 room.take()
             times[0] += 1000.0  # a second a step
 
-    def test_all_agents_of_a_token_share_its_budget_and_it_fills_up_again(self) -> None:
+    def test_all_agents_of_a_token_share_its_budget_and_it_fills_up_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         times = [0.0]
         rates = Rates(lambda: times[0])
-        quota = Quota(note_bytes=10_000)
+        monkeypatch.setattr(limits, "NOTE_BYTES", 10_000)
         told: list[str] = []
-        one = NoteRoom(rates.purse("a", quota), lambda words, number: told.append(words))
-        other = NoteRoom(rates.purse("a", quota))
+        one = NoteRoom(rates.purse("a"), lambda words, number: told.append(words))
+        other = NoteRoom(rates.purse("a"))
         while not one.add(1000):
             one.take()
         assert "this token have at most 10,000 bytes a day" in other.add(1000)
         assert told == [other.add(1000)]
-        assert NoteRoom(rates.purse("b", quota)).add(1000) == ""
+        assert NoteRoom(rates.purse("b")).add(1000) == ""
         times[0] += DAY_SECONDS
         assert other.add(1000) == ""
 
-    def test_who_plays_elsewhere_has_what_is_left(self) -> None:
-        there = NoteRoom.within(NoteRoom(Rates().purse("a", Quota(note_bytes=3000))).rest)
+    def test_who_plays_elsewhere_has_what_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits, "NOTE_BYTES", 3000)
+        there = NoteRoom.within(NoteRoom(Rates().purse("a")).rest)
         for _ in range(2):
             assert there.add(1000) == ""
             there.take()
@@ -243,11 +247,10 @@ class TestNotes:
         assert (there.written, there.refused) == (2 * (1000 + NOTE_BYTES), 1)
         assert NoteRoom.within(NoteRoom().rest).add(1000) == ""
 
-    def test_a_note_beyond_a_budget_is_no_bad_frame(self) -> None:
+    def test_a_note_beyond_a_budget_is_no_bad_frame(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another agent of the token may have spent it."""
-        turns = AnswerReader(
-            room=NoteRoom.within(NoteRoom(Rates().purse("a", Quota(note_bytes=0))).rest)
-        )
+        monkeypatch.setattr(limits, "NOTE_BYTES", 0)
+        turns = AnswerReader(room=NoteRoom.within(NoteRoom(Rates().purse("a")).rest))
         note = gateway_pb2.EvaluateRequest(note=types_pb2.Note(text="x"))
         for _ in range(2 * MAX_BAD_FRAMES):
             with pytest.raises(FrameError) as refused:
@@ -260,12 +263,12 @@ class TestNotes:
 
     @pytest.mark.parametrize("direct", [False, True])
     async def test_a_flood_of_notes_is_refused_counted_and_not_kept(
-        self, guarded: Guarded, direct: bool
+        self, guarded: Guarded, direct: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Also where the agent plays with the simulator, which the server hears of afterwards."""
         connected, tokens, operator = guarded.connected, guarded.tokens, guarded.operator
-        quota = Quota(note_bytes=20_000)
-        token, text = tokens.create(Role.AGENT, agent=AGENT, quota=quota)
+        monkeypatch.setattr(limits, "NOTE_BYTES", 20_000)
+        token, text = tokens.create(Role.AGENT, agent=AGENT)
         session = await operator.create(2)
         told = set[str]()
         async with connected(text).agent(session) as stream:
@@ -642,10 +645,12 @@ class TestStrangers:
                 assert one.recv(100)
             one.close()
 
-    async def test_a_token_has_a_budget_of_connections(self, guarded: Guarded) -> None:
+    async def test_a_token_has_a_budget_of_connections(
+        self, guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         connected, tokens, operator = guarded.connected, guarded.tokens, guarded.operator
-        quota = Quota(streams=2)
-        text = tokens.create(Role.AGENT, agent=AGENT, quota=quota)[1]
+        monkeypatch.setattr(limits, "STREAMS", 2)
+        text = tokens.create(Role.AGENT, agent=AGENT)[1]
         session = await operator.create(2)
         async with connected(text).agent(session) as stream:
             await stream.receive("welcome")

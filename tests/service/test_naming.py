@@ -1,4 +1,4 @@
-"""What kind of task an instance is: by its name, a pattern or a table; and which are variants."""
+"""What kind of task an instance is: by its name or a table; and which are variants."""
 
 from __future__ import annotations
 
@@ -19,63 +19,16 @@ from animalcat.service.batteries.naming import (
     link_of,
     links_of,
     paradigm_of,
-    parse_pattern,
 )
 
 from .conftest import arena
 
 
-@pytest.mark.parametrize(
-    ("pattern", "name", "kind"),
-    [
-        ("{paradigm}-{task}-{variant}", "01-13-02", TaskKind("", "01", "13", "02")),
-        ("{paradigm}-{paradigm}-{variant}", "01-13-02", TaskKind("", "01-13", "", "02")),
-        ("{paradigm}-{_}-{variant}.yaml", "01-13-02", TaskKind("", "01", "", "02")),
-        ("{suite}/{paradigm}/{task}-{variant}", "all/a/b/c-1", TaskKind("a", "b", "c", "1")),
-        ("{suite}/{_}", "cups/1", TaskKind("cups")),
-        ("O-{suite}-{_}-{paradigm}-{variant}", "x/O-S-A-C-Off-w", TaskKind("S", "C", "", "Off-w")),
-        ("{paradigm}.{variant}", "a.b.c", TaskKind("", "a", "", "b.c")),
-        ("{paradigm}-v{variant}_end", "a-v1_end_end", TaskKind("", "a", "", "1_end")),
-        ("{paradigm}-{variant}", "nohyphen", None),
-        ("{paradigm}-{variant}", "a-", None),
-        ("{suite}/{paradigm}", "alone", None),
-        ("{suite}/{paradigm}-{variant}", "a-b/c", None),
-        ("x-{paradigm}", "y-1", None),
-    ],
-)  # fmt: skip
-def test_a_pattern_reads_names(pattern: str, name: str, kind: TaskKind | None) -> None:
-    assert parse_pattern(pattern).find(name) == kind
-
-
-@pytest.mark.parametrize(
-    ("pattern", "words"),
-    [
-        ("{colour}-{task}", r"no part is called \{colour\}; parts are \{suite\}, \{paradigm\}"),
-        ("{}-{task}", r"no part is called \{\}"),
-        ("abc", r"'abc' has no part that says something"),
-        ("{_}-{_}", r"has no part that says something"),
-        ("{paradigm-{task}", r"a '\{' has no counterpart"),
-        ("{paradigm}}-{task}", r"a '\}' has no counterpart"),
-        ("{paradigm}{task}", r"nothing stands between \{paradigm\} and \{task\}"),
-        ("/{paradigm}", r"a folder in it has no name"),
-        ("{suite}//{paradigm}", r"a folder in it has no name"),
-        ("{paradigm}" + "-" * MOST, r"more than 200 characters"),
-    ],
-)
-def test_what_is_no_pattern_says_why(pattern: str, words: str) -> None:
-    with pytest.raises(NamesError, match=words):
-        parse_pattern(pattern)
-
-
-def test_a_table_goes_before_names_and_names_before_the_rule() -> None:
+def test_a_table_goes_before_the_rule() -> None:
     names = ["01-13-02", "odd"]
-    assert kinds_of(names, None, {}) == {n: TaskKind(paradigm=paradigm_of(n)) for n in names}
-    pattern = parse_pattern("{suite}-{task}-{variant}")
+    assert kinds_of(names, {}) == {n: TaskKind(paradigm=paradigm_of(n)) for n in names}
     told = {"01-13-02": TaskKind(suite="S"), "odd": TaskKind(paradigm="P")}
-    found = kinds_of(names, pattern, told)
-    assert found == {"01-13-02": TaskKind("S", "01-13", "13", "02"), "odd": TaskKind(paradigm="P")}
-    with pytest.raises(NamesError, match=r"1 of 2 instances do not fit .*: 'odd'; change the patt"):
-        kinds_of(names, pattern, {})
+    assert kinds_of(names, told) == {"01-13-02": TaskKind("S", "01-13"), "odd": told["odd"]}
 
 
 def wall_arena(k: int, red: int, blue: int) -> str:
@@ -99,10 +52,10 @@ FILES = [
 
 @pytest.fixture(scope="module")
 def imported_battery(tmp_path_factory: pytest.TempPathFactory) -> Battery:
-    """Four arenas whose names say paradigm, task and variant."""
-    return import_files(
-        FILES, 0, tmp_path_factory.mktemp("store"), names="{suite}/{paradigm}-{task}-{variant}"
-    )
+    """Four arenas of two tasks, of which one has three variants."""
+    rows = (f"{file.path},s,run,{file.path.split('-')[1]}" for file in FILES)
+    table = "\n".join(["instance,suite,paradigm,task", *rows])
+    return import_files(FILES, 0, tmp_path_factory.mktemp("store"), table)
 
 
 def test_variants_of_one_demand_vector_are_a_group(imported_battery: Battery) -> None:
@@ -139,8 +92,7 @@ run-near-red,,,,,4
         "s/run-near-red": TaskKind("", "run-near", "", ""),
     }
     assert (made.units["noise"], "suite" in made.units) == ("dB", False)
-    plain = import_files(FILES, 0, tmp_path)
-    assert plain.digest == import_files(FILES, 0, tmp_path, names="").digest != made.digest
+    assert import_files(FILES, 0, tmp_path).digest != made.digest
 
 
 @pytest.mark.parametrize(

@@ -191,29 +191,6 @@ async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: A
     assert stored.misfit == found.misfit
 
 
-async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong(
-    service: Any,
-) -> None:
-    session = await contradict_layout(service, stop=rule(20), seed=3)
-    await play_constantly(service, session.name, AHEAD)
-    form = results_pb2.PROFILE_FORMAT_REANALYSIS_JSON
-    found = json.loads(await service.exported(session.name, form))
-    whole = found["battery"]
-    assert (found["session"], whole["instances"], whole["played"]) == (session.name, 32, 20)
-    assert [p["name"] for p in found["paradigms"]] == ["01-01", "01-02"]
-    assert [p["rate"] for p in found["paradigms"]] == [1.0, 0.0]
-    easy, walled = (p["success"] for p in found["paradigms"])
-    assert easy["value"] > 0.8
-    assert walled["value"] < 0.2
-    assert whole["success"]["value"] == pytest.approx(0.5, abs=0.15)
-    assert 0.0 < found["brier"] < 1.0
-    assert sum(b["draws"] for b in found["calibration"]) <= 20
-    rate = (await profile_of(service, session.name))["battery_rate"]
-    assert (rate["instances"], rate["played"]) == (32, 20)
-    assert rate["low"] <= 0.5 <= rate["high"] < rate["low"] + 12 / 32
-    assert "of 20 played" in rate["text"]
-
-
 async def test_a_session_that_has_enough_ends_without_its_agent(
     service: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,7 @@
-"""A recorded episode on the page with a time line, and against another backend."""
+"""A recorded episode on the page with a time line."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ from animalcat.cli.main import build
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.maps.moving import PANEL
-from animalcat.service.recording.against import compare
 from animalcat.service.recording.reader import RecordingError, read_episode
 from animalcat.service.recording.verify import camera_images
 from animalcat.service.recording.writer import EpisodeRecorder
@@ -118,34 +116,8 @@ def test_a_recording_that_cannot_be_shown_is_named(tmp_path: Path, pushed_record
     code, _, said = replay("two", "--data", str(tmp_path), "--play", "--no-browser")
     assert (code, "the page shows one episode: say which" in said) == (2, True)
     (tmp_path / "cut.mcap").write_bytes(pushed_recording.read_bytes()[:500])
-    for words in (("--play", "--no-browser"), ("--against", "sim")):
-        code, _, said = replay(str(tmp_path / "cut.mcap"), *words)
-        assert (code, "cut.mcap: not a recording, or cut" in said) == (2, True)
+    code, _, said = replay(str(tmp_path / "cut.mcap"), "--play", "--no-browser")
+    assert (code, "cut.mcap: not a recording, or cut" in said) == (2, True)
     empty = read_episode(pushed_recording)
     with pytest.raises(RecordingError, match="no step is recorded"):
         Replayed(type(empty)(empty.header, (), None), "empty")
-    with pytest.raises(RecordingError, match="no step is recorded"):
-        compare(type(empty)(results_pb2.EpisodeHeader(), (), None), "sim")
-
-
-def test_against_an_older_build_the_differences_are_said(pushed_recording: Path) -> None:
-    """Blocks of 3.1.3 are some 200 times lighter: the agent walks on to the goal."""
-    code, out, _ = replay(str(pushed_recording), "--against", "sim:3.1.3", "--json")
-    assert code == 0
-    (row,) = json.loads(out)
-    told = row["against"]
-    recorded, played = told["recorded"], told["played"]
-    assert not told["equal"]
-    assert (recorded["ended_by"], played["ended_by"]) == (None, "goal")
-    assert recorded["rewards"] == []
-    (reward,) = played["rewards"]
-    assert reward["step"] == played["steps"] < recorded["steps"]
-    assert 0 < told["parted"] < played["steps"]
-    said = " ".join(told["sentences"])
-    assert (
-        f"another course from decision {told['parted']} ({told['parted'] * 0.06:.2f} s) on" in said
-    )
-    assert "Rewards were none; there they are +0.9" in said
-    assert f"there it ended by goal after {played['steps']} decisions" in said
-    code, out, _ = replay(str(pushed_recording), "--against", "sim:3.1.3")
-    assert all(sentence in out for sentence in told["sentences"])

@@ -112,6 +112,12 @@ def test_what_is_no_database_is_refused(url: str) -> None:
         SqlStore(url)
 
 
+def test_sqlite_is_durable_and_write_ahead(tmp_path: Path) -> None:
+    with closing(SqlStore.in_directory(tmp_path)) as store, store._engine.connect() as db:
+        said = [f"PRAGMA {name}" for name in ("journal_mode", "synchronous", "foreign_keys")]
+        assert [db.exec_driver_sql(text).scalar() for text in said] == ["wal", 2, 1]
+
+
 def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
     store = SqlStore.in_directory(tmp_path)
     session = store.create_session("s", SPEC, NOW).id

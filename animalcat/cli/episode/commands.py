@@ -133,15 +133,6 @@ def replay(
         ),
     ] = 0,
     browser: Annotated[bool, typer.Option(help="With --play: open the page in a browser.")] = True,
-    against: Annotated[
-        str,
-        typer.Option(
-            metavar="BACKEND",
-            help="Play the recorded actions on another backend, and say what comes out otherwise: "
-            "sim, sim:BUILD such as sim:3.1.3, unity:auto or unity:PATH.",
-            show_default=False,
-        ),
-    ] = "",
     resolution: Annotated[
         int | None,
         typer.Option(
@@ -156,9 +147,9 @@ def replay(
 ) -> None:
     """Show recorded episodes, and play them again.
 
-    They are played again to verify them (--verify), to draw them (--frames, --video, --play) or to
-    compare backends (--against). The exit code is 1 when a recording is damaged, or when it does
-    not come out the same under --verify.
+    They are played again to verify them (--verify) or to draw them (--frames, --video, --play). The
+    exit code is 1 when a recording is damaged, or when it does not come out the same under
+    --verify, which compares backends too (--backend).
     """
     # Lists need neither recordings nor a simulator, which come with the server extra.
     from animalcat.cli.episode.replay import Page, play_again
@@ -171,7 +162,6 @@ def replay(
         video=video,
         speed=speed,
         page=Page(port, browser) if play else None,
-        against=against,
         resolution=resolution,
         backend=backend,
     )

@@ -27,7 +27,6 @@ from animalcat.cli.shared.progress import progress
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.errors import AnimalcatError
 from animalcat.machine.marks import mark
-from animalcat.service.recording.against import compare
 from animalcat.service.recording.reader import RecordingError
 from animalcat.service.recording.verify import (
     Verification,
@@ -63,7 +62,6 @@ def play_again(
     video: Path | None,
     speed: float,
     page: Page | None,
-    against: str,
     resolution: int | None,
     backend: str,
 ) -> None:
@@ -94,8 +92,6 @@ def play_again(
             if pictures is not None or video is not None:
                 header = source.recording.header
                 row["drawn_anew"] = other_motion(header, stage(header, backend)) is not None
-            if against:
-                row["against"] = compare(source.recording, against).as_dict()
             rows.append(row)
             if not common().as_json:
                 _show(row)
@@ -253,8 +249,6 @@ def _show(row: dict[str, Any]) -> None:
                 f"  {name} was {version['recorded'] or 'absent'}, "
                 f"here it is {version['here'] or 'absent'}"
             )
-    for sentence in row.get("against", {}).get("sentences", ()):
-        say(f"  {sentence}")
     for what in ("frames", "video"):
         if what in row:
             say(f"  {'pictures' if what == 'frames' else what}: {row[what]}")

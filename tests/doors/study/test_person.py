@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import signal
 import subprocess
@@ -23,7 +21,6 @@ from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merge_arenas
 from animalcat.doors.study.game import Game
 from animalcat.doors.study.shows import GameShow
-from animalcat.doors.study.terminal import play_in_terminal as play_keys
 from animalcat.envs.types import EndedBy
 from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.verify import verify
@@ -137,20 +134,6 @@ def test_merged_arenas_are_one_episode(tmp_path: Path) -> None:
     assert (found.difference, found.steps) == (None, playing.view.step + 1)
 
 
-def test_in_a_terminal(tmp_path: Path) -> None:
-    playing = game(tmp_path, 32)
-    shown: list[str] = []
-    play_keys(playing, ["w", "?", "\x1b[C", "r", "\x1b[A", *"W" * 40, "x", "r"], shown.append)
-    assert "\x1b[2J" in shown[0]
-    assert "health 100.0   reward   0.000   time left   3.0 s" in shown[0]
-    assert shown[1] == shown[2]  # `?` is no key
-    assert "over: goal, passed; R goes on" in shown[-1]
-    assert len(shown) == 1 + 4 + 1 + 40  # nothing after X
-    playing.close()
-    actions = read_episode(tmp_path / "recordings/play-test/0-0.mcap").actions
-    assert actions == bytes([3, 3, 3, 1, 1, 1])
-
-
 def frame(data: str | bytes) -> dict[str, Any]:
     """What a frame of the socket says beside its picture."""
     assert isinstance(data, bytes)
@@ -200,39 +183,6 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     assert recording.footer.outcome == types_pb2.OUTCOME_VOID
     assert set(recording.actions) == {3}
     assert verify(recording).difference is None
-
-
-@pytest.mark.timeout(90)
-def test_the_command_plays_in_a_terminal(tmp_path: Path) -> None:
-    """A folder here, of which the first arena comes first."""
-    arenas = tmp_path / "arenas"
-    arenas.mkdir()
-    for name in ("goal", "later"):
-        (arenas / f"{name}.yml").write_text(TEXT)
-    parent, child = pty.openpty()
-    process = subprocess.Popen(
-        command(arenas, "--terminal", "--data", tmp_path, "--resolution", 16),
-        stdin=child,
-        stdout=child,
-        stderr=child,
-    )
-    os.close(child)
-    shown = b""
-    sent = False
-    try:
-        while piece := os.read(parent, 65536):
-            shown += piece
-            if b"X leaves" in shown and not sent:
-                os.write(parent, b"w\x1b[Ax")
-                sent = True
-    except OSError:  # how a pty ends
-        pass
-    os.close(parent)
-    assert process.wait(20) == 0
-    assert "▀".encode() in shown
-    assert b"goal (1 of 2)" in shown
-    (path,) = tmp_path.rglob("*.mcap")
-    assert read_episode(path).actions == bytes([3] * 6)
 
 
 @pytest.mark.asyncio(loop_scope="session")
