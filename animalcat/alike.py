@@ -124,9 +124,8 @@ def conditions_of_rows(table: pd.DataFrame, names: pd.Series[str]) -> dict[str, 
         for column, what in columns.items():
             if len(values := sorted({str(value) for value in rows[column].dropna()})):
                 known[what] = " and ".join(values)
-        if len(labels := rows["labels"].dropna()):
-            shown = labels.str.contains(rf"(?:^|; ){PRIVILEGED}").unique()
-            known["privilege"] = " and ".join(_privilege(bool(value)) for value in sorted(shown))
+        shown = rows["labels"].fillna("").str.contains(rf"(?:^|; ){PRIVILEGED}").unique()
+        known["privilege"] = " and ".join(_privilege(bool(value)) for value in sorted(shown))
         found[str(name)] = known
     return found
 

@@ -312,6 +312,10 @@ def _item(item: Item, field: str, build: Build) -> Iterator[_Finding]:
         alias = Item.model_fields[heeded.field].alias or heeded.field
         message = f"{_say_what_is_ignored(alias, build, heeded.builds)} (on {name})"
         yield f"{field}.{alias}", "warning", "ignored-field", message
+    shares = [(c.r, c.g, c.b) for c in item.colors if max(c.r, c.g, c.b) <= 1.0]
+    if any(0.0 < part < 1.0 for colour in shares for part in colour):
+        message = "a colour goes from 0 to 255, and this is next to black: is it a share of 255?"
+        yield f"{field}.colors", "warning", "dark-colour", message
     beyond = [i for i, p in enumerate(item.positions) if p.x > ARENA_SIDE or p.z > ARENA_SIDE]
     if beyond:
         message = f"x or z is above 40 and becomes 40{_more(beyond)}"

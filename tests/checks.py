@@ -111,6 +111,12 @@ CHECKS: Final = (
     _slow("service", "tests/service", "service protos"),
     _slow("doors", DOORS, "doors", first=OTHERS),
     _slow(
+        "mistakes",
+        "tests/test_hunt.py",
+        "animalcat/cli animalcat/lab animalcat/alike.py arena_configs/checks.py layouts/fitting "
+        "service/batteries service/reporting docs/design/hunted.csv tests/hunt.py",
+    ),
+    _slow(
         "benchmarks",
         "tests/test_bench.py tests/test_docs.py tests/test_cli.py",
         "benchmarks README.md",

@@ -97,8 +97,6 @@ def table(**other: Any) -> Any:
 )
 def test_outcomes_of_unlike_sessions_are_not_pooled(other: dict[str, Any], words: str) -> None:
     frame = table(**other)
-    if "labels" in other:
-        frame.loc[0, "labels"] = "finished"
     with pytest.raises(UnlikeError, match=words):
         insist_poolable(frame)
     with pytest.raises(TableError, match=words):

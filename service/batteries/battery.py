@@ -57,6 +57,7 @@ from animalcat.service.batteries.naming import (
     links_of,
 )
 from animalcat.service.batteries.packed import Packed
+from animalcat.service.batteries.piaagets import metadata_of, read_metadata
 from animalcat.service.batteries.readings import Reading, key_of
 from animalcat.service.batteries.writing import RECIPE, TABLE, TABLE_VERSION, write_battery
 from animalcat.text.marked_yaml import text_of
@@ -242,7 +243,8 @@ def import_files(
     places: list[str] = []
     problems: list[Problem] = []
     refused: list[ArenaError] = []
-    own = read_table(table) if table else None
+    metadata = metadata_of(table)
+    own = read_table(table) if table and metadata is None else None
     ordered = files if in_order else sorted(files)
     total = len(ordered) if isinstance(ordered, Sized) else 0
     number = 0
@@ -265,7 +267,10 @@ def import_files(
             places.append(file.path)
     if refused:
         raise join_errors([*refused, *unfit(drafts)], number + 1, "files")
-    if own is not None:
+    if metadata is not None:
+        own, unmatched = read_metadata(metadata, instances)
+        problems += unmatched
+    elif own is not None:
         own = own.resolved(instances)
     kinds = kinds_of(instances, own.kinds if own else {})
     links = links_of(instances, own.links if own else None)

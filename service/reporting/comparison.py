@@ -222,6 +222,14 @@ def compare(agents: Mapping[str, Measured], *, mixed: bool = False) -> Compariso
     if len(agents) < 2:
         raise ValueError(f"a comparison takes two agents at least; {len(agents)} is given")
     profiles = {name: profile_of(agent) for name, agent in agents.items()}
+    known: dict[str, str] = {}
+    for name, profile in profiles.items():
+        session = str(_about(profile).get("session") or name)
+        if (same := known.setdefault(session, name)) != name:
+            raise ValueError(
+                f"{same} and {name} are one session, {session}, given twice: that says nothing of "
+                "two agents. Give each once"
+            )
     what_differs = differing(profiles)
     grave = [difference for difference in what_differs if difference.forbids("compare")]
     if grave and not mixed:

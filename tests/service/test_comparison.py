@@ -118,7 +118,9 @@ def test_the_page_compares_and_escapes(both: dict[str, Results]) -> None:
     assert len(names) == len(set(names))
 
 
-def test_sessions_are_compared_from_the_command_line(tmp_path: Path) -> None:
+def test_sessions_are_compared_from_the_command_line(
+    both: dict[str, Results], tmp_path: Path
+) -> None:
     def run(*words: str) -> Any:
         line = ["profile", "compare", *words]
         return CliRunner().invoke(build(line), line)
@@ -133,11 +135,10 @@ def test_sessions_are_compared_from_the_command_line(tmp_path: Path) -> None:
     assert [row["node"] for row in found["standings"][::2]] == found["nodes"]
     assert not found["approximate"]
     assert found["same_arenas"]["only_first"] == []
-    several = [*FILES, FILES[0]]
-    told = json.loads(run(*several, "--json").stdout)
-    assert len(told["standings"]) == 3 * len(told["nodes"])
-    assert told["same_arenas"] is None
-    assert "and forward" not in run(*several).stdout
+    third = compare({**both, "third": change_one(both["forward"], session="another")})
+    assert len(third.standings) == 3 * len(third.nodes)
+    assert third.same_arenas is None
+    assert "are one session" in run(*FILES, FILES[0]).stderr
     alone = run(FILES[0])
     assert (alone.exit_code, "two agents at least" in alone.stderr) == (2, True)
     lost = run(*FILES, "-o", "/dev/full")
@@ -155,7 +156,7 @@ def test_two_profiles_of_one_agent_keep_their_own_numbers(
     line = ["profile", "compare", *(str(tmp_path / f"{name}.json") for name in "ab")]
     refused = CliRunner().invoke(build(line), line)
     assert refused.exit_code == 2
-    assert "The observation differs (same 1: " in refused.stderr
+    assert "The decision period differs (same 1: 3; same 2: 6)" in refused.stderr
     line += ["--mixed", "--json"]
     report = json.loads(CliRunner().invoke(build(line), line).stdout)
     rows = report["standings"][:2]

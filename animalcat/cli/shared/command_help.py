@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -25,6 +26,8 @@ OUTPUT: Final = "Output"
 FEW: Final = 8
 """So many options, --help not counted, are one list."""
 _REST: Final = "Options"
+_WRITTEN: Final = ("output", "out")
+"""Parameters that name what a command writes."""
 
 
 class GroupedCommand(TyperCommand):
@@ -50,6 +53,7 @@ class GroupedCommand(TyperCommand):
         for name in common().given():
             if name in lacks(self.callback):
                 fail(f"{name} means nothing to `{ctx.command_path}`; leave it out")
+        _insist_output_is_not_read(ctx.params)
         return super().invoke(ctx)
 
     def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -162,3 +166,18 @@ SameAgent = Annotated[
         rich_help_panel=AGENT,
     ),
 ]
+
+
+def _insist_output_is_not_read(given: Mapping[str, Any]) -> None:
+    """End the command where it would write over a file that it is to read."""
+    read = [v for name, value in given.items() if name not in _WRITTEN for v in _each(value)]
+    for written in filter(None, map(given.get, _WRITTEN)):
+        for path in read:
+            if os.path.isfile(path) and os.path.exists(written) and os.path.samefile(path, written):
+                fail(f"-o {written} is what the command reads; name another file")
+
+
+def _each(value: Any) -> list[str | Path]:
+    """A parameter's values, as far as they may name files."""
+    values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+    return [one for one in values if isinstance(one, str | Path)]
