@@ -328,7 +328,7 @@ ATTEMPTS: Final[dict[str, Callable[[Ground], Met]]] = {
         "builtin:braitenberg",
         "--calibration",
         g.write("others.yaml", CALIBRATED),
-        said="knows none",
+        said="have no row in it",
     ),
     "H31": lambda g: g.command(
         *("layout", "show"),
