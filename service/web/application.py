@@ -20,6 +20,7 @@ from animalcat.service.errors import ServiceError
 from animalcat.service.web.guard import Guard
 from animalcat.service.web.site import HERE, VISIT, Part, SignInNeeded, Site
 from animalcat.service.web.visits import ENTER, VISIT_SECONDS
+from animalcat.text.names import BadNameError
 
 MakePart: TypeAlias = Callable[[Site], Part]
 """Makes a part of the pages; see `site.Part`."""
@@ -56,7 +57,7 @@ def create_app(site: Site, parts: Sequence[MakePart]) -> Guard:
             return site.page(request, "error.html.j2", status, status=status, words=words)
         return JSONResponse({"error": words}, status)
 
-    kinds = (SignInNeeded, AnimalcatError, ServiceError, HTTPException, Exception)
+    kinds = (SignInNeeded, AnimalcatError, ServiceError, HTTPException, BadNameError, Exception)
     handlers: dict[Any, Any] = dict.fromkeys(kinds, answer_failure)
     app = Starlette(routes=routes, exception_handlers=handlers)
     # Around it, so that errors too have its headers.
@@ -72,6 +73,8 @@ def _status_and_words(error: Exception) -> tuple[int, str]:
             return error.status_code, "there is no such page"
         case HTTPException():
             return error.status_code, error.detail
+        case BadNameError():
+            return HTTPStatus.NOT_FOUND, str(error)
         case ServiceError():
             code, wait = error.code.value, error.retry_seconds
             return _status_and_words(AnimalcatError(error.message, code, retry_seconds=wait))

@@ -201,6 +201,10 @@ def session_name(session: str) -> str:
         "/sessions/a/episodes/0%00",
         "/sessions/a%0d%0ab/report",
         "/batteries/..%2f..",
+        "/batteries/%2e%2e/sheet",
+        "/sessions/%2e%2e/report",
+        "/campaigns/%2e%2e",
+        "/batteries/%2e%2e/arenas/x/play",
         "/batteries/x/arenas/..%2f..%2fpasswd/play",
     ],
 )
