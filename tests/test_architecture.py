@@ -257,6 +257,7 @@ def test_messages_of_ml_agents_are_seen_by_the_stand_in_alone() -> None:
     [
         ("animalcat", ["sapien", "numba", "pymc", "pydantic", "sqlalchemy", "yaml", "pandas"]),
         ("animalcat.cli.main", ["sapien", "numba", "pymc", "grpc", "pydantic"]),
+        ("animalcat.cli.layout.show", ["numpy", "grpc", "rich.progress", "pydantic_settings"]),
         ("animalcat.cli.agent", ["sapien", "numba", "pymc", "pydantic", "sqlalchemy", "yaml"]),
         ("animalcat.cli.unity.player", ["sapien", "numba", "pymc", "grpc", "pydantic"]),
         ("animalcat.layouts.inference.live", ["pymc", "nutpie", "grpc", "pandas"]),

@@ -19,6 +19,8 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build, nouns
 from animalcat.cli.shared import output
+from animalcat.cli.shared.remote import data_folder
+from animalcat.service.host.settings import Settings
 
 
 def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -34,6 +36,18 @@ def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Comple
 def test_help_lists_every_command() -> None:
     text = run("--help").stdout
     assert all(name in text for name in nouns())
+
+
+@pytest.mark.parametrize("said", ["", "ANIMALCAT_HOME", "animalcat_home", "ANIMALCAT_CONFIG"])
+def test_a_command_means_the_data_directory_of_the_settings(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANIMALCAT_HOME", raising=False)
+    (tmp_path / "file").write_text('home = "named"')
+    if said:
+        monkeypatch.setenv(said, str(tmp_path / "file"))
+    assert data_folder() == Settings().home
+    assert (data_folder() == Path(".animalcat")) is not bool(said)
 
 
 def line_so_far(shell: str, words: str) -> dict[str, str]:

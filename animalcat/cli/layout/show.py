@@ -17,7 +17,7 @@ from animalcat.cli.shared.output import (
     to_standard_output,
     wrote,
 )
-from animalcat.cli.shared.remote import client_for
+from animalcat.cli.shared.remote import client_for, data_folder
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.extending import plugins
@@ -173,10 +173,7 @@ def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:
 
 def _stored_layouts(everybodys: bool, owner: str) -> list[values.Layout]:
     """Layouts that sessions brought along; none where there is neither server nor data."""
-    from animalcat.service.host.settings import Settings  # brings the server's part along
-
-    home = common().data or Settings().home
-    if not common().server and not home.is_dir():
+    if not common().server and not data_folder().is_dir():
         return []
     with client_for() as client:
         return [

@@ -10,10 +10,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import indent
-from typing import Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import typer
-from rich.progress import TextColumn
 from rich.text import Text
 
 from animalcat.cli.shared.common import common
@@ -24,6 +23,9 @@ from animalcat.machine.codes import MISSING as MISSING
 from animalcat.machine.codes import UNREACHABLE as UNREACHABLE
 from animalcat.text.plain_console import PlainConsole
 from animalcat.text.terminals import harmless, harmless_json
+
+if TYPE_CHECKING:
+    from rich.progress import TextColumn
 
 Row = TypeVar("Row")
 LONG_WAIT: Final = 5.0
@@ -118,6 +120,8 @@ def long_wait(words: str, seconds: float = LONG_WAIT) -> Generator[Callable[[str
 
 def plain_column() -> TextColumn:
     """The column of a `Progress` that shows what its task is called, as it is."""
+    from rich.progress import TextColumn  # which most commands do without
+
     return TextColumn("{task.description}", markup=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
@@ -78,6 +79,9 @@ def data_folder() -> Path:
     """The data directory that is meant: the one given, else that of the settings."""
     if (given := common().data) is not None:
         return given
+    said = {name.upper(): value for name, value in os.environ.items()}
+    if "ANIMALCAT_CONFIG" not in said:  # else a file may say it, and what reads that is slow
+        return Path(said.get("ANIMALCAT_HOME", ".animalcat"))
     from animalcat.service.host.settings import Settings, SettingsError
 
     try:
