@@ -20,7 +20,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TypeAlias
 
-from animalcat.layouts.model.tables import TableError, name_and_unit, read_sheet
+from animalcat.layouts.model.tables import TableError, name_and_unit, read_parquet, read_sheet
 from animalcat.layouts.model.units import UnitError, conversion
 from animalcat.machine.files import write_whole
 
@@ -261,15 +261,13 @@ def read_outcomes(source: Path | str | bytes, form: Form | None = None) -> pd.Da
         form = "parquet" if content[:4] == b"PAR1" else "csv"
     try:
         if form == "parquet":
-            frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+            frame = read_parquet(content)
         else:
             sheet = read_sheet(content, units=False, may_be_empty=True)
             heads, lines = pd.Index(sheet.heads, dtype="object"), sheet.lines
             frame = pd.DataFrame(list(sheet.rows), columns=heads, dtype=str)
     except TableError as error:
         raise OutcomesError(str(error)) from None
-    except (ValueError, OSError) as error:  # of which the parser's errors are kinds
-        raise OutcomesError(f"this is no Parquet: {error}") from None
     return check_outcomes(frame, lines)
 
 

@@ -7,11 +7,14 @@ own kinds of errors, or a status of the catalogue. `fuzz_rpc` does it to a serve
 
 from __future__ import annotations
 
+import io
 import logging
 import random
 import resource
+import tarfile
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -21,6 +24,7 @@ from typing import Any, Final
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
+from animalcat.doors.inspect.logs import count_parts
 from animalcat.envs.mlagents import channels
 from animalcat.envs.mlagents.arguments import parse_arguments
 from animalcat.envs.mlagents.channels import ChannelError
@@ -29,11 +33,18 @@ from animalcat.envs.mlagents.link import ClientClosed
 from animalcat.envs.mlagents.peer import ClientError, converse
 from animalcat.envs.mlagents.source import config_source
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
-from animalcat.outcomes import OutcomesError, read_outcomes
+from animalcat.outcomes import OutcomesError, outcomes_bytes, read_outcomes
 from animalcat.service.batteries import feature_table
+from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.errors import ServiceError
+from animalcat.service.host.settings import Settings
 from animalcat.service.library.layouts import own_layout
 from animalcat.service.recording.reader import RecordingError, read_episode
+from animalcat.service.storage.sql import DATABASE
+from animalcat.service.upkeep.backup import MANIFEST
+from animalcat.service.upkeep.place import DataError
+from animalcat.service.upkeep.restore import restore
+from animalcat.text.json_text import read_json
 from benchmarks import fuzz_rpc
 from benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, Tally, mutate
 
@@ -126,11 +137,13 @@ def _readers(folder: Path) -> dict[str, Reader]:
     layouts, families = texts("layouts/library/*.yaml"), texts("arena_configs/families/*.yaml")
     tables = texts("docs/examples/*.csv")
     recordings = texts("tests/service/fixtures/recordings/*.mcap") or [b"\x89MCAP0\r\n"]
-    recorded = folder / "0-0.mcap"
 
-    def recording(data: bytes) -> None:
-        recorded.write_bytes(data)
-        read_episode(recorded)
+    def kept(name: str, read: Callable[[Path], object]) -> Callable[[bytes], object]:
+        def write_and_read(data: bytes) -> object:
+            (folder / name).write_bytes(data)
+            return read(folder / name)
+
+        return write_and_read
 
     allowed_of_peer = (ArenaError, ChannelError, ClientError, ClientClosed, VersionRefusedError)
     return {
@@ -159,16 +172,47 @@ def _readers(folder: Path) -> dict[str, Reader]:
             (OutcomesError,),
             [OUTCOMES],
         ),
-        "recordings": (recording, (RecordingError,), recordings),
+        "tables of outcomes in Parquet": (
+            partial(read_outcomes, form="parquet"),
+            (OutcomesError,),
+            [outcomes_bytes(read_outcomes(OUTCOMES, "csv"), "parquet")],
+        ),
+        "JSON": (read_json, (ValueError,), [SAID]),
+        "logs of inspect_ai": (kept("a.eval", count_parts), (Exception,), [_zipped(SAID)]),
+        "backups": (
+            kept("b.tar", lambda path: restore(path, Settings(home=folder / "restored"))),
+            (DataError,),
+            [_packed(SAID, mode) for mode in ("w:", "w:gz")],
+        ),
+        "recordings": (kept("0-0.mcap", read_episode), (RecordingError,), recordings),
         "side channels of ML-Agents": (_side_channels, (ArenaError, ChannelError), _messages()),
         "conversations of ML-Agents": (_converse, allowed_of_peer, _conversations()),
     }
 
 
+SAID: Final = b'{"form": 1, "files": {"a": "b", "c": [1, 2.5e3, null, true, "\\u00e4"]}}'
 OUTCOMES: Final = b"""instance,outcome,return,steps,goal_distance [m]
 navigation-0,success,0.9,12,3.5
 navigation-1,failure,-1,100,
 """
+
+
+def _zipped(content: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("header.json", "summaries.json", "samples/1.json"):
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def _packed(content: bytes, mode: Any) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as archive:
+        for name in (DATABASE, f"{BATTERIES}/a/arenas/0.yaml", MANIFEST):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return file.getvalue()
 
 
 def _side_channels(data: bytes) -> None:

@@ -290,6 +290,10 @@ class ServiceError(Exception):
             self.message += f"; try again in {math.ceil(retry_seconds * 10) / 10:g} s"
         super().__init__(self.message)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What pickles it, for another process."""
+        return type(self), (self.code, self.message), {"retry_seconds": self.retry_seconds}
+
     @property
     def status(self) -> StatusCode:
         """The gRPC status of its code."""

@@ -273,3 +273,11 @@ def test_the_readme_can_be_followed(tmp_path: Path, port: int) -> None:
             server.send_signal(signal.SIGINT)
     assert (tmp_path / "profile.html").stat().st_size > 1000
     assert list((tmp_path / "shots").rglob("*.png"))
+
+
+def test_each_rule_for_what_strangers_send_has_its_test() -> None:
+    page = (ROOT / "docs" / "security.md").read_text().partition("is believed\n")[2]
+    named = re.findall(r"\| `(test_\w+)` \|$", page, re.MULTILINE)
+    there = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert len(named) == page.partition("\n## ")[0].count("\n| ") - 1
+    assert not [name for name in named if f"def {name}(" not in there]

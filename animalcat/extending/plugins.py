@@ -115,6 +115,11 @@ def only(distributions: Iterable[str]) -> Generator[None]:
         _process.limits.remove(limit)
 
 
+def limits() -> tuple[frozenset[str], ...]:
+    """Return what this process is limited to (`only`), for one that works for it."""
+    return (*_process.limits,)
+
+
 def find(kind: Kind, name: str) -> Plugin | None:
     """Return the plugin of a name; None if there is none. None of its code is run.
 

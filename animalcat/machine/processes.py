@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import threading
 from collections.abc import Callable
@@ -31,12 +32,16 @@ def process_pool(
 
 
 def _begin(begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    for kind in (resource.RLIMIT_CPU, resource.RLIMIT_AS):  # of one step of who made the pool
+        most = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (most, most))
     if begin is not None:
         begin(*arguments)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Wait for the end of the process that made this one, and end this one; for a thread."""
     parent = parent_process()
     assert parent is not None, "only in processes of a pool"
     parent.join()

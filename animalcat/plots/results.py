@@ -25,6 +25,7 @@ from animalcat.layouts.inference.fit import FitData
 from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.model.tables import of_kind
+from animalcat.machine.hdf_trial import insist_on_readable
 from animalcat.plots.prediction import add_observed
 
 if TYPE_CHECKING:
@@ -123,6 +124,10 @@ def read_results(source: Path | str | bytes) -> Results:
     if not isinstance(source, bytes):
         file = Path(source)
         file.open("rb").close()  # says why it cannot be read
+        try:
+            insist_on_readable(file)
+        except ValueError as error:
+            raise ValueError(f"this is no netCDF file of `profile export`: {error}") from None
     posterior, constant = _group(file, "posterior"), _group(file, "constant_data")
     documents = documents_of(constant)
     if not {"profile", "layout"} <= documents.keys():
@@ -176,7 +181,7 @@ def received_results(client: Client, session: str | Session) -> Results:
     with TemporaryDirectory(prefix="animalcat-") as folder:
         path = Path(folder) / "draws.nc"
         client.save_profile(session, path, "draws")
-        return read_results(path)
+        return read_results(path.read_bytes())
 
 
 def _share_equal_texts(values: Any) -> Any:

@@ -30,6 +30,10 @@ the length."""
 MAX_VALUES: Final = 100_000
 """Most keys and values of plain data, counting again those that aliases repeat."""
 _MAX_DEPTH: Final = 32
+_MAX_NUMBER: Final = 400
+"""Most characters of a number; of more, some of YAML's forms take for ever."""
+_MAX_PROBLEMS: Final = 20
+"""Most problems of one text that are explained."""
 _MISSING: Final = ("missing", "missing_argument")
 _UTF_16: Final = ("\udcff\udcfe", "\udcfe\udcff")
 """The marks at the beginning of UTF-16, as `text_of` gives them."""
@@ -344,6 +348,8 @@ def _scalar(node: Node, text: str, path: KeyPath, marked: Marked) -> Any:
     if tag not in _READ:
         return text
     try:
+        if len(text) > _MAX_NUMBER:
+            raise ValueError
         return _SCALARS.yaml_constructors[tag](_SCALARS, yaml.ScalarNode(tag, text))
     except (ValueError, KeyError, IndexError):
         message = f"`{text[:40]}` is no {tag.removeprefix(_CORE)} that can be read"
@@ -388,15 +394,20 @@ def sentences(
 ) -> tuple[int | None, str]:
     """The line of the first thing that a model refuses, and what is wrong in all of them."""
     lines = marked.lines if marked else {}
-    found: list[tuple[int | None, str]] = []
+    found: list[tuple[int | None, KeyPath, ErrorDetails]] = []
     for wrong in error.errors():
         path = _path(wrong, lines) if lines else wrong["loc"]
         line = next((lines[path[:k]] for k in range(len(path), -1, -1) if path[:k] in lines), None)
-        where = path_text(path) or "the whole file"
-        found.append((line, f"{where}: {_problem(wrong, model)}"))
+        found.append((line, path, wrong))
     found.sort(key=lambda one: one[0] or 0)
     first = found[0][0]
-    said = [f"{f'line {line}: ' if line and line != first else ''}{text}" for line, text in found]
+    said = [
+        f"{f'line {line}: ' if line and line != first else ''}"
+        f"{path_text(path) or 'the whole file'}: {_problem(wrong, model)}"
+        for line, path, wrong in found[:_MAX_PROBLEMS]
+    ]
+    if more := len(found) - len(said):
+        said.append(f"and {more} more")
     return first, "; ".join(said)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.explaining.wording import few_of
-from animalcat.layouts.model.tables import TableError, guess, read_sheet
+from animalcat.layouts.model.tables import TableError, guess, read_parquet, read_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
     try:
         if path.suffix.lower() == ".parquet":
-            return pd.read_parquet(path)
+            return read_parquet(path)
         sheet = read_sheet(path, units=False)
     except (ValueError, OSError) as error:
         raise TableError(str(error) if str(path) in str(error) else f"{path}: {error}") from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import sys
+import zipfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -14,6 +16,10 @@ from animalcat.extending.installing import missing
 
 KEY: Final = "animalcat"
 """The key of what we write into the metadata of a task, of a sample and of a log."""
+MOST_BYTES: Final = 256 << 20
+"""Most bytes that a log unpacks to, beside its samples."""
+MOST_PARTS: Final = 1_000_000
+"""Most parts of a log, of which each sample is one."""
 _VOID_LIMITS: Final = frozenset({"time", "working", "cost", "operator"})
 """Limits that say nothing of the agent: the same agent on a faster machine would go on."""
 _CANCELLED: Final = ("CancelledError(", "Cancelled(")
@@ -173,6 +179,8 @@ def open_log(path: str | os.PathLike[str]) -> Log:
     if not place.is_file():
         raise LogError(f"there is no log {place}; give the path of a file that ends in .eval")
     try:  # in a thread, since within an event loop inspect_ai would patch asyncio for good
+        if place.suffix == ".eval":
+            count_parts(place)
         with ThreadPoolExecutor(1) as apart:
             header = apart.submit(read, str(place), header_only=True).result()
             samples = apart.submit(summaries, str(place)).result()
@@ -183,6 +191,28 @@ def open_log(path: str | os.PathLike[str]) -> Log:
             "by a newer version, or cut short?"
         ) from error
     return Log(place, header, [one for one in samples if one.completed or one.error or one.scores])
+
+
+def count_parts(place: Path) -> None:
+    """Count what the parts of a log unpack to that are read, before they are read whole.
+
+    Raises:
+        ValueError: They are too many, or too much.
+    """
+    left = MOST_BYTES
+    with zipfile.ZipFile(place) as archive:
+        parts = archive.infolist()
+        if len(parts) > MOST_PARTS:
+            raise ValueError(f"it has {len(parts):,} parts; at most {MOST_PARTS:,} are read")
+        for part in parts:
+            if part.filename.startswith("samples/"):
+                continue  # not looked into
+            part.file_size = sys.maxsize  # what it says may be a lie
+            with archive.open(part) as file:
+                while piece := file.read(1 << 20):
+                    left -= len(piece)
+                    if left < 0:
+                        raise ValueError(f"it unpacks to more than {MOST_BYTES >> 20} MiB")
 
 
 def numbers_in(metadata: Mapping[str, Any]) -> dict[str, float]:

@@ -40,6 +40,8 @@ VERSION: Final = 1
 """Version of what a log keeps; other versions are refused."""
 IDS: Final = ("instance", "id", "sample", "sample_id")
 """What the column of a CSV may be called that has the samples' ids."""
+MOST_ITEMS: Final = 64 << 20
+"""Most bytes that the table of items in a log unpacks to."""
 _ALIKE: Final = 0.99
 """Correlation from which on two demands ask for the same."""
 OPTIONS: Final = (
@@ -153,7 +155,10 @@ class Plan:
                 f"version of animalcat reads version {VERSION}; use the version that wrote it"
             )
         insist_on_rules(int(data["rules"]))
-        table = io.BytesIO(zlib.decompress(base64.b64decode(data["items"])))
+        unpacking = zlib.decompressobj()
+        table = io.BytesIO(unpacking.decompress(base64.b64decode(data["items"]), MOST_ITEMS))
+        if unpacking.unconsumed_tail or not unpacking.eof:
+            raise ValueError(f"its items are cut short, or more than {MOST_ITEMS:,} bytes")
         text = {NAME: str, PARADIGM: str}
         items = pd.read_csv(table, dtype=text, keep_default_na=False, na_values=[""])
         read: dict[str, Any] = {

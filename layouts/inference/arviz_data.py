@@ -24,6 +24,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.nodes import Bernoulli, Binomial
 from animalcat.layouts.model.spec import Layout
+from animalcat.text.json_text import read_json
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Groups: TypeAlias = dict[str, xr.Dataset]
@@ -239,7 +240,7 @@ def with_documents(groups: Mapping[str, xr.Dataset], documents: Mapping[str, Any
 def documents_of(constant: xr.Dataset) -> dict[str, Any]:
     """Return the JSON documents among constant data, by name."""
     return {
-        str(name).removeprefix(_DOCUMENT): json.loads(str(values.values))
+        str(name).removeprefix(_DOCUMENT): read_json(str(values.values))
         for name, values in constant.data_vars.items()
         if str(name).startswith(_DOCUMENT)
     }

@@ -9,10 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from animalcat.layouts.model.units import is_unit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _BRACKETS: Final = re.compile(r"(.*?)\s*\[([^\[\]]*)\]", re.DOTALL)
 _ROUND: Final = re.compile(r"(.*?)\s*\(([^()]*)\)", re.DOTALL)
@@ -39,6 +43,12 @@ _FORMS: Final = (
     (b"PAR1", "Parquet, and CSV is wanted"),
 )
 """How files that are no text begin, and what they are."""
+MOST_CELLS: Final = 20_000_000
+"""Most cells of a table."""
+MOST_COLUMNS: Final = 20_000
+"""Most columns of a table."""
+_MOST_UNPACKED: Final = 2 << 30
+"""Most bytes of a Parquet table as it says of itself."""
 
 
 class TableError(ValueError):
@@ -206,6 +216,7 @@ def read_sheet(
     if not lines:
         raise TableError("the table is empty; its first line names the columns")
     heads, rows = lines[0][1], lines[1:]
+    _check_extent(len(heads), len(rows))
     _check_heads(heads, whole)
     if not rows and not may_be_empty:
         raise TableError(f"the table has no rows below its columns {', '.join(heads)}")
@@ -222,8 +233,9 @@ def read_sheet(
             )
     split = [name_and_unit(head) if units and head not in whole else (head, None) for head in heads]
     names = tuple(name for name, _ in split)
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise TableError(f"column {twice[0]} is there {names.count(twice[0])} times")
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise TableError(f"column {name} is there {times} times")
     return Sheet(
         heads,
         names,
@@ -343,6 +355,41 @@ def _decode(content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TableError("no text in UTF-8; save the table as CSV in UTF-8") from None
+
+
+def read_parquet(source: Path | bytes) -> pd.DataFrame:
+    """Read a table from Parquet; what it says of its size is counted before it is unpacked.
+
+    Args:
+        source: A file, or the content of one.
+
+    Raises:
+        TableError: It is no such table, or too large.
+        OSError: The file cannot be read.
+    """
+    import pandas as pd
+
+    content = source if isinstance(source, bytes) else source.read_bytes()
+    parquet: Any = import_module("pyarrow.parquet")
+    try:
+        said = parquet.read_metadata(io.BytesIO(content))
+        _check_extent(said.num_columns, said.num_rows)
+        groups = [said.row_group(k) for k in range(said.num_row_groups)]
+        if sum(group.total_byte_size for group in groups) > _MOST_UNPACKED:
+            raise TableError(f"it unpacks to more than {_MOST_UNPACKED >> 30} GiB")
+        return pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+    except TableError:
+        raise
+    except Exception as error:  # noqa: BLE001 - at damage, the parser raises errors of any type
+        raise TableError(f"this is no Parquet: {error}") from None
+
+
+def _check_extent(columns: int, rows: int) -> None:
+    if columns > MOST_COLUMNS or columns * rows > MOST_CELLS:
+        raise TableError(
+            f"the table has {columns:,} columns and {rows:,} rows; at most {MOST_COLUMNS:,} "
+            f"columns and {MOST_CELLS:,} cells are read"
+        )
 
 
 def _check_heads(heads: Sequence[str], whole: Collection[str]) -> None:

@@ -17,7 +17,7 @@ from animalcat.machine.folders import cache_folder
 from animalcat.machine.kept import prune_folders, size_limit
 from animalcat.service.batteries.columns import read_head
 from animalcat.service.batteries.readings import code_digest, digest_of
-from animalcat.service.batteries.writing import TABLE, TABLE_VERSION, into_place
+from animalcat.service.batteries.writing import TABLE, TABLE_VERSION, UNFINISHED, into_place
 
 KEPT: Final = 5
 """Batteries that are kept at most; those that were not used for longest go first."""
@@ -80,7 +80,7 @@ def _copy(source: Path, target: Path) -> None:
     if target.exists():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
+    temporary = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target.parent))
     try:
         shutil.copytree(source, temporary, dirs_exist_ok=True)
         into_place(temporary, target)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
+from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from animalcat.service.batteries.battery import ArenaFile
 
@@ -40,8 +42,17 @@ class Spool:
         folder = data / FOLDER
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         # It has no name, so that nothing is left if the server is killed.
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
         self._places: list[_Place] = []
+
+    def __getstate__(self) -> tuple[Any, list[_Place]]:
+        """What a process that this one begins gets of it: the same file."""
+        self._file.flush()
+        return DupFd(self._file.fileno()), self._places
+
+    def __setstate__(self, state: tuple[Any, list[_Place]]) -> None:
+        """Take the file in a process that was begun."""
+        self._file, self._places = os.fdopen(state[0].detach(), "rb"), state[1]
 
     def __len__(self) -> int:
         return len(self._places)

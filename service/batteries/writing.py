@@ -21,6 +21,8 @@ RECIPE: Final = "recipe.json"
 """File of the recipe that a battery was built from, in its folder."""
 TABLE_VERSION: Final = 2
 """Version of a battery's table on disk, and part of its digest."""
+UNFINISHED: Final = ".new-"
+"""Begins the names of folders in which batteries are put together."""
 
 
 def write_battery(
@@ -66,7 +68,7 @@ def write_battery(
     if drawn:
         head["drawn"] = {name: list(fields) for name, fields in drawn.items()}
     store.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=store))
+    temporary = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=store))
     try:
         arenas: list[bytes] = []
         unsolved: dict[str, str] = {}

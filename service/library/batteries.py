@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -30,13 +32,16 @@ from animalcat.service.batteries.battery import (
     build_family,
     family_readings,
     import_files,
+    load,
     silent,
 )
 from animalcat.service.batteries.readings import ship
 from animalcat.service.batteries.recipes import build_recipe, recipe_readings
 from animalcat.service.batteries.spool import Spool
+from animalcat.service.batteries.writing import UNFINISHED
 from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.host.bounded import Work, run_bounded
 from animalcat.service.library.plugins import usable
 from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.artefacts import Artefacts
@@ -202,10 +207,15 @@ class BatteryLibrary:
         tick(0, size or 0, WAITING)
         async with self._building:
             try:
-                recipe = await asyncio.to_thread(files.read)
-                built = await asyncio.to_thread(
-                    build_recipe, recipe, self._folder, size, seed, tick, os.cpu_count() or 1
-                )
+                if files == _shipped_files(battery):
+                    recipe = await asyncio.to_thread(files.read)
+                    built = await asyncio.to_thread(
+                        build_recipe, recipe, self._folder, size, seed, tick, os.cpu_count() or 1
+                    )
+                else:
+                    built = await self._made_apart(
+                        partial(_follow_files, files, self._folder, size, seed), tick
+                    )
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explain(error)) from error
             return await self._keep(battery, built, replace)
@@ -240,22 +250,31 @@ class BatteryLibrary:
         tick(0, len(files), WAITING)
         async with self._building:
             try:
-                imported = await asyncio.to_thread(
+                work = partial(
                     import_files,
                     files,
                     seed,
                     self._folder,
                     table,
-                    tick,
-                    os.cpu_count() or 1,
+                    processes=os.cpu_count() or 1,
                     in_order=isinstance(files, Spool),
                     layout=layout,
                 )
+                imported = await self._made_apart(work, tick)
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explain(error)) from error
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
             return await self._keep(battery, imported, replace)
+
+    async def _made_apart(self, make: Work[Battery], tick: Tick) -> Battery:
+        """Make a battery of what a caller sent, in a process that can be ended."""
+        try:
+            work = partial(_make_digest, make)
+            return load(await asyncio.to_thread(run_bounded, work, tick), self._folder)
+        finally:
+            for left in self._folder.glob(f"{UNFINISHED}*"):  # of a process that was ended
+                await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
 
     async def _keep(self, battery: str, content: Battery, replace: bool) -> BatteryRecord:
         """Let a name stand for a battery; unasked it is not taken from another one."""
@@ -282,6 +301,16 @@ class BatteryLibrary:
             )
         await asyncio.to_thread(self._store.put_battery, record)
         return record
+
+
+def _make_digest(make: Work[Battery], *, tick: Tick) -> str:
+    return make(tick=tick).digest
+
+
+def _follow_files(
+    files: RecipeFiles, folder: Path, size: int | None, seed: int | None, *, tick: Tick
+) -> Battery:
+    return build_recipe(files.read(), folder, size, seed, tick, os.cpu_count() or 1)
 
 
 def name_to_build(source: BatterySource, name: str, size: int | None, seed: int | None) -> str:

@@ -45,7 +45,7 @@ def shipped_layout(name: str, variant: str = "") -> Layout:
 
 
 def meant_layout(
-    battery: Battery, name: str = "", variant: str = "", definition: str = ""
+    battery: Battery, name: str = "", variant: str = "", own: Layout | None = None
 ) -> Layout:
     """Return the layout that a battery is measured by, in the variant that is meant.
 
@@ -57,23 +57,21 @@ def meant_layout(
         name: The shipped layout that is asked for; empty for the one that the battery names, and
             where it names none for the usual one.
         variant: The variant that is asked for; empty for none.
-        definition: The text of a layout of the caller's own, in the place of a name; empty for
-            none.
+        own: A layout of the caller's own, in the place of a name (`own_layout`); None for none.
 
     Raises:
         ServiceError: There is no such layout or variant, or the battery names one that does not
-            come with the project, or the text is not a layout.
+            come with the project.
     """
     usual = battery.layout or USUAL_LAYOUT
-    if not (name or definition) and usual.name not in LAYOUTS and not is_plugin(usual.name):
+    if not (name or own) and usual.name not in LAYOUTS and not is_plugin(usual.name):
         raise ServiceError(
             Code.UNKNOWN_LAYOUT,
             f"the battery names the layout {usual.name!r}, which does not come with animalcat: "
             "say what measures (--layout FILE.yaml, layout=)",
         )
-    if definition:
-        layout = own_layout(definition, variant)
-    else:
+    layout = own
+    if layout is None:
         name = name or usual.name
         variant = variant or _variant_named(battery, name)
         layout = shipped_layout(name, variant)

@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import zstandard
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -25,6 +26,8 @@ from animalcat.wire.protocol import PROTOCOL, version
 _RECORD: Final = struct.Struct("<BQ")
 _VARINT: Final = 0
 """How protobuf writes whole numbers, among its types of fields."""
+MOST_BYTES: Final = 2 << 30
+"""Most bytes that the chunks of a recording may unpack to."""
 
 
 class RecordingError(ValueError):
@@ -157,6 +160,7 @@ class Log:
     def __init__(self, data: bytes) -> None:
         """Take the content of the file."""
         self._data = data
+        self._room = MOST_BYTES
         self.checked = False
 
     def messages(self) -> Iterator[LogMessage]:
@@ -197,12 +201,28 @@ class Log:
             if record.uncompressed_crc == 0:
                 raise DamageError("a chunk has lost its check sum")
             try:
+                self._count(record)
                 content = breakup_chunk(record, validate_crc=True)
             except Exception as error:  # see _outer_records
                 raise DamageError(f"a chunk is damaged: {error!r}") from error
             yield from content
         if damage:
             raise DamageError(damage)
+
+    def _count(self, chunk: Chunk) -> None:
+        """Count what a chunk unpacks to before it is unpacked.
+
+        Raises:
+            ValueError: It is too much, or not what the chunk says, or packed as no recording is.
+        """
+        size = len(chunk.data)
+        if chunk.compression:
+            size = zstandard.frame_content_size(chunk.data)
+        if size != chunk.uncompressed_size or chunk.compression not in ("", "zstd"):
+            raise ValueError("it does not say what it unpacks to")
+        self._room -= size
+        if self._room < 0:
+            raise ValueError(f"a recording unpacks to {MOST_BYTES >> 30} GiB at most")
 
     def _outer_records(self) -> Iterator[McapRecord]:
         if not self._data.startswith(MAGIC):

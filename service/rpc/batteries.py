@@ -25,6 +25,7 @@ from animalcat.service.batteries.battery import ArenaFile, Battery, NamedLayout,
 from animalcat.service.batteries.naming import link_of, task_of, variant_of
 from animalcat.service.batteries.spool import Spool
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.host.bounded import read_bounded
 from animalcat.service.host.settings import Settings
 from animalcat.service.library.batteries import (
     FAMILY_SIZE,
@@ -164,7 +165,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         files = _recipe(request)
         shipped, replace = not request.HasField("recipe"), request.replace
         if files is not None:
-            recipe = check_recipe(files, size)
+            recipe = await read_bounded(check_recipe, files, size)
             source = BatterySource(recipe.name, full_size(recipe), recipe.seed, shipped, replace)
         else:
             check_family(request.family, FAMILY_SIZE if size is None else size)

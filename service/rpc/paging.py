@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.storage.listing import Listing, Page
+from animalcat.text.json_text import read_json
 
 PAGE: Final = 100
 """Number of items on a page if the request gives no size."""
@@ -79,7 +80,7 @@ def _token(last: str, digest: str) -> str:
 
 def _after(token: str, digest: str) -> str:
     try:
-        of, last = json.loads(base64.urlsafe_b64decode(token.encode()))
+        of, last = read_json(base64.urlsafe_b64decode(token.encode()))
     except (ValueError, TypeError, binascii.Error):
         of, last = "", ""
     if of != digest or not isinstance(last, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
 import os
 import secrets
@@ -94,8 +95,8 @@ log = logging.getLogger(__name__)
 
 GRACE_SECONDS: Final = 2.0
 """Seconds that pending calls may still take when the server stops."""
-
-
+END_SECONDS: Final = 12.0
+"""How long it may take to stop when no episode is waited for; what still hangs then is left."""
 HANDSHAKE_MILLISECONDS: Final = 10_000
 """Time within which a connection has to become one of gRPC."""
 _REFUSALS: Final = frozenset(
@@ -463,7 +464,8 @@ async def serve(
     """Serve until SIGTERM or SIGINT arrives.
 
     SIGTERM lets the episodes that are played come to their end, for `settings.drain_seconds` at
-    most; SIGINT, or a second SIGTERM, stops at once. Neither loses anything. Tokens
+    most; SIGINT, or a second SIGTERM, stops at once. Neither loses anything. The process ends
+    `END_SECONDS` after that, whatever its threads do: what was acknowledged is on disk. Tokens
     are read again whenever they change.
 
     Args:
@@ -480,27 +482,42 @@ async def serve(
     stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def interrupt() -> None:
-        stop.set()
-        hurry.set()
+    asked: list[float] = []
 
-    def terminate() -> None:
-        if not stop.is_set():
-            log.warning(
-                "SIGTERM: nothing new begins, and what is played may end within %g s",
-                settings.drain_seconds,
-            )
-        (hurry if stop.is_set() else stop).set()
+    def end_in(seconds: float, *events: asyncio.Event) -> None:
+        if asked and asked[-1] <= seconds:
+            return
+        asked.append(seconds)
+        # It needs neither the loop nor the interpreter's lock, and says where each thread hangs.
+        faulthandler.dump_traceback_later(seconds + END_SECONDS, exit=True, file=2)
+        with suppress(RuntimeError):  # the loop is closed: it has ended but for its threads
+            for event in events:
+                loop.call_soon_threadsafe(event.set)
 
-    loop.add_signal_handler(signal.SIGINT, interrupt)
-    loop.add_signal_handler(signal.SIGTERM, terminate)
+    def interrupt(*_: object) -> None:
+        end_in(0.0, hurry, stop)
+
+    def terminate(*_: object) -> None:
+        if asked:
+            interrupt()
+        else:
+            end_in(settings.drain_seconds, stop)
+
+    # By `signal`, not by the loop, which may hang.
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, terminate)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # `nohup` has it ignored
-        loop.add_signal_handler(signal.SIGHUP, interrupt)  # the terminal was closed
+        signal.signal(signal.SIGHUP, interrupt)  # the terminal was closed
     if with_stdin:
         loop.add_reader(sys.stdin.fileno(), interrupt)  # nobody writes: readable means ended
     async with create_server(settings) as server:
         ready(server.address, server.link)
         await stop.wait()
+        if not hurry.is_set():
+            log.warning(
+                "SIGTERM: nothing new begins, and what is played may end within %g s",
+                settings.drain_seconds,
+            )
         await _drain(server, settings.drain_seconds, hurry)
     if with_stdin:
         loop.remove_reader(sys.stdin.fileno())

@@ -19,10 +19,12 @@ from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.host.bounded import read_bounded
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.library.layouts import (
     meant_layout,
+    own_layout,
     record_of,
     refuse_known_agent,
 )
@@ -336,9 +338,9 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
         record = await self._library.find(spec.battery)
         battery = await self._engines.battery(record.digest)
-        layout = await asyncio.to_thread(
-            meant_layout, battery, spec.layout, spec.layout_variant, definition
-        )
+        variant = spec.layout_variant
+        own = await read_bounded(own_layout, definition, variant) if definition else None
+        layout = await asyncio.to_thread(meant_layout, battery, spec.layout, variant, own)
         refuse_known_agent(layout, spec.agent)
         spec = replace(
             spec,

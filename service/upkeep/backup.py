@@ -42,6 +42,7 @@ from animalcat.service.upkeep.place import (
     say_errors,
     silent,
 )
+from animalcat.text.json_text import read_json
 from animalcat.wire.protocol import version
 
 FORM: Final = 2
@@ -299,7 +300,7 @@ def manifest_in(folder: Path, where: Path) -> Mapping[str, Any]:
         DataError: It is no whole backup, or of another version.
     """
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
+        manifest: dict[str, Any] = read_json((folder / MANIFEST).read_bytes())
         form, revision, made_by = (manifest[key] for key in ("form", "schema", "animalcat"))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{where} is no whole backup: it has no {MANIFEST}") from error

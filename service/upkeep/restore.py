@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +48,10 @@ _NAMES: Final = re.compile(
     rf"|(?:{'|'.join((BATTERIES, ACCESS, *OTHERS))})(?:/[^/.][^/]*)+"
 )
 """What a file of a backup may be called, since a backup may come from anywhere."""
+MOST_FILES: Final = 2_000_000
+"""Most files of a backup."""
+_MOST_AT_ONCE: Final = 1 << 20
+"""Most bytes that are read at once; only what goes before a file, as its name, is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,35 @@ def restore(path: Path, settings: Settings, tell: Tell = silent) -> Restored:
                 shutil.rmtree(stage, ignore_errors=True)
 
 
+@contextmanager
+def _open_archive(path: Path) -> Generator[Any]:
+    """Open a backup for the block, compressed or not, by what it begins with."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        pieces: Any = _InPieces(gzip.GzipFile(fileobj=file) if packed else file)
+        with tarfile.open(fileobj=pieces, mode="r:") as archive:
+            yield archive
+
+
+class _InPieces:
+    """A file of which no more is read at once than `tarfile` needs for what is true."""
+
+    def __init__(self, file: BufferedIOBase) -> None:
+        self.seek, self.tell = file.seek, file.tell
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        """Read so many bytes.
+
+        Raises:
+            tarfile.ReadError: They are too many.
+        """
+        if not 0 <= size <= _MOST_AT_ONCE:
+            raise tarfile.ReadError(f"a name of {size:,} bytes")
+        return self._file.read(size)
+
+
 def _unpack(path: Path, folder: Path, settings: Settings, tell: Tell) -> None:
     """Unpack a backup, and compare all of it with its manifest.
 
@@ -115,18 +149,28 @@ def _unpack(path: Path, folder: Path, settings: Settings, tell: Tell) -> None:
         DataError: It is no whole backup, or one of the other kind of database.
     """
     found: dict[str, str] = {}
+    size = 0
     try:
-        with tarfile.open(path) as archive:
-            for member in archive:
+        with _open_archive(path) as archive:
+            while (member := archive.next()) is not None:
+                archive.members.clear()  # nothing looks back
                 tell("copying files", len(found))
-                if not member.isfile() or not _NAMES.fullmatch(member.name):
+                size += member.size
+                if (
+                    not member.isreg()
+                    or member.issparse()
+                    or not _NAMES.fullmatch(member.name)
+                    or member.name in found
+                    or len(found) >= MOST_FILES
+                ):
                     raise DataError(
                         f"{path} is damaged, or no backup: it has {member.name[:80]!r} in it, "
                         "which no store has"
                     )
+                insist_on_room(settings.home, member.size, 0, f"the backup ({size:,} bytes)")
                 archive.extract(member, folder, filter="data")
                 found[member.name] = file_digest(folder / member.name)
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
         raise DataError(f"{path} is cut off or damaged: {error}") from error
     manifest = manifest_in(folder, path)
     del found[MANIFEST]

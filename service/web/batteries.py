@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
+import os
 from collections import OrderedDict
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -17,9 +16,11 @@ from starlette.routing import Route
 
 from animalcat.errors import AnimalcatError
 from animalcat.extending.doorways import entries
+from animalcat.machine.processes import process_pool
 from animalcat.maps.small import arena_map
 from animalcat.service.web.guard import WHOLE_PAGE
 from animalcat.service.web.site import Part, Site
+from animalcat.service.web.stage import NICE
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import Instance
 from animalcat.wire.codec import decode
@@ -86,7 +87,7 @@ def batteries(site: Site) -> Part:
         return HTMLResponse(making.result(), headers={"content-security-policy": WHOLE_PAGE})
 
     async def make_sheet(name: str, digest: str, folder: str) -> str:
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
+        with process_pool(1, os.nice, NICE) as executor:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(executor, _sheet, name, digest, folder)
 
@@ -112,9 +113,7 @@ def _sheet(name: str, digest: str, folder: str) -> str:
     from animalcat.service.library.layouts import layout_on
     from animalcat.service.reporting.battery_report import battery_report
     from animalcat.service.reporting.page import html_page
-    from animalcat.service.web.stage import settle
 
-    settle()
     battery = load(digest, Path(folder))
     layout = layout_on(battery, "") if battery.layout is not None else None
     report = battery_report(name, battery, layout, MAPS)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
-import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
 
 from animalcat.errors import AnimalcatError
+from animalcat.machine.processes import process_pool
 
 NICE: Final = 5
 """By how much a show in a process of its own gives way to what plays sessions."""
@@ -65,9 +64,8 @@ class Stage:
         """
         loop, first = asyncio.get_running_loop(), self._executor is None
         if self._executor is None:
-            context = multiprocessing.get_context("spawn")
             self._executor = (
-                ProcessPoolExecutor(1, context, settle) if self._apart else ThreadPoolExecutor(1)
+                process_pool(1, os.nice, NICE) if self._apart else ThreadPoolExecutor(1)
             )
         try:
             if first:
@@ -88,19 +86,6 @@ class Stage:
 
 _shows: Final[dict[int, Show]] = {}
 """Shows of this process, by the stage that they are on."""
-
-
-def settle() -> None:
-    """Give way to what matters more, and end with the server, however that ends."""
-    os.nice(NICE)
-    server = multiprocessing.parent_process()
-    assert server is not None, "another process has started it"
-
-    def watch() -> None:
-        server.join()
-        os._exit(0)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _open(number: int, make: Callable[[], Show]) -> None:

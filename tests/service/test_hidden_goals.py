@@ -9,7 +9,7 @@ import pytest
 
 from animalcat.layouts.library import load_layout, text_of
 from animalcat.service.batteries.battery import ArenaFile, NamedLayout, import_files
-from animalcat.service.library.layouts import layout_on, meant_layout, variant_said
+from animalcat.service.library.layouts import layout_on, meant_layout, own_layout, variant_said
 from animalcat.service.measuring.coverage import coverage
 
 LAYOUT = load_layout("object-permanence", "measured")
@@ -92,7 +92,7 @@ def test_what_the_layout_covers(tmp_path: Path) -> None:
     # battery's own variant or one that is asked for comes before.
     assert meant_layout(battery, "object-permanence") == LAYOUT
     assert meant_layout(battery, "object-permanence", "sharp").variant == "sharp"
-    assert meant_layout(battery, "", "", text_of("object-permanence")) == LAYOUT
+    assert meant_layout(battery, own=own_layout(text_of("object-permanence"))) == LAYOUT
     assert layout_on(battery, "object-permanence") == LAYOUT
     said, better = variant_said(battery, load_layout("object-permanence"))
     assert said.endswith("is taken by its variant refined, chosen by name.")

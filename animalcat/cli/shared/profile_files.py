@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, cast
 
 from animalcat.cli.shared.output import fail
 from animalcat.layouts.checking.compare import Posterior
+from animalcat.text.json_text import read_json
 
 
 def read_profiles(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -17,7 +17,7 @@ def read_profiles(path: Path) -> list[tuple[str, dict[str, Any]]]:
         path: What `profile export` or `layout fit -o` wrote, or what `campaign show --json` prints.
     """
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = read_json(path.read_bytes())
         if isinstance(content, list):
             entries = cast("list[dict[str, Any]]", content)
             taken = [(str(entry["agent"]), entry) for entry in entries]

@@ -1,0 +1,145 @@
+"""What strangers hand over is read within limits, and holds neither a server nor its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import psutil
+import pytest
+
+from animalcat.service.errors import ServiceError
+from animalcat.service.host.bounded import run_bounded
+from animalcat.service.operations import StoppedError
+from animalcat.service.rpc import sessions
+from animalcat.v1 import sessions_pb2
+
+PROGRAM = """
+import asyncio, sys, time
+from pathlib import Path
+from animalcat.service.host.settings import Settings
+from animalcat.service.rpc import server
+
+def hang():
+    while True:
+        time.sleep(0.1)
+
+def ready(address, link):
+    loop = asyncio.get_running_loop()
+    print("ready", flush=True)
+    if sys.argv[2] == "loop":
+        loop.call_soon(hang)
+    else:
+        loop.run_in_executor(None, hang)
+
+server.END_SECONDS = 2.0
+settings = Settings(home=Path(sys.argv[1]), port=0, drain_seconds=0.0)
+asyncio.run(server.serve(settings, ready))
+"""
+SOON = 30
+"""Seconds within which something happens on a machine that has much to do."""
+
+
+def spin(*_: object, **__: object) -> None:
+    while True:
+        pass
+
+
+def hoard(*, tick: Any) -> int:
+    return len(bytearray(1 << 40))
+
+
+def many_steps(seconds: float, *, tick: Any) -> str:
+    """Work that takes longer than a step may, in short steps."""
+    for step in range(6):
+        end = time.process_time() + seconds / 6
+        while time.process_time() < end:
+            pass
+        tick(step, 6, "working")
+    return "done"
+
+
+def readers() -> list[psutil.Process]:
+    """The processes that read for this one."""
+    return [
+        child
+        for server in psutil.Process().children()
+        if any("forkserver" in word for word in server.cmdline())
+        for child in server.children()
+    ]
+
+
+def seen_soon(what: Any) -> bool:
+    end = time.monotonic() + SOON
+    while not (found := what()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(found)
+
+
+def ignore(*_: object) -> None:
+    pass
+
+
+@pytest.mark.parametrize("work", [spin, hoard])
+def test_what_takes_too_much_is_given_up(work: Any) -> None:
+    with pytest.raises(ServiceError, match="it took more than 1 s of a processor or 4 GiB"):
+        run_bounded(work, ignore, 1)
+    assert seen_soon(lambda: not readers())
+
+
+def test_each_step_has_its_own_time() -> None:
+    assert run_bounded(partial(many_steps, 2.4), ignore, 1) == "done"
+
+
+def test_work_that_is_cancelled_ends_although_it_tells_nothing() -> None:
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        run_bounded(spin, stop)
+    assert seen_soon(lambda: not readers())
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_layouts_that_never_end_hold_no_other_caller(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await service.import_files()
+    monkeypatch.setattr(sessions, "own_layout", spin)
+    spec = sessions_pb2.SessionSpec(
+        agent="slow", battery="batteries/small", layout_definition="name: mine"
+    )
+    calls = [
+        service.sessions.CreateSession(sessions_pb2.CreateSessionRequest(spec=spec), timeout=3)
+        for _ in range(12)
+    ]
+    for call in calls:
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await call
+        assert error.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    await service.sessions.ListSessions(sessions_pb2.ListSessionsRequest(), timeout=SOON)
+    assert await asyncio.to_thread(seen_soon, lambda: not readers())
+
+
+@pytest.mark.parametrize("what", ["thread", "loop"])
+def test_sigterm_ends_a_server_that_hangs(what: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, tmp_path / "data", what]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline() == "ready\n"
+            time.sleep(0.2)
+            server.send_signal(signal.SIGTERM)
+            _, said = server.communicate(timeout=SOON)
+        finally:
+            server.kill()
+    assert server.returncode == 1
+    assert "in hang" in said  # where it hung
