@@ -6,6 +6,7 @@ functions. They are pure, and know no door through which a speaker comes:
 - `tongue`: the options of a tongue, all of which are part of the agent's identity;
 - `perceiving`: an observation as words and as a picture;
 - `reading`: what a speaker said, as deeds;
+- `body`: how far it went and turned, what it met and how long it was held, as perceived;
 - `doing`: a deed as one action after the other, and what came of it in words;
 - `conversation`: one episode, turn by turn;
 - `estimate`: how many tokens that takes at most;

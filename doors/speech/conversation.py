@@ -6,16 +6,18 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from animalcat.doors.speech.body import Body
 from animalcat.doors.speech.doing import NOTHING, Doing
 from animalcat.doors.speech.perceiving import health, picture, words
-from animalcat.doors.speech.reading import Deed, Wait
+from animalcat.doors.speech.reading import EXAMPLES, Deed, Wait
 from animalcat.doors.speech.tongue import Tongue
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.answers import MAX_ACTIONS
 from animalcat.envs.types import Observation
 
 UNREADABLE: Final = Wait(0.6)
-"""What an answer that cannot be read costs: time goes on, as it does for whoever hesitates."""
+"""What an answer costs that cannot be read, nor could the one before: time goes on, as it does for
+whoever hesitates."""
 
 
 class Shown(NamedTuple):
@@ -49,9 +51,10 @@ class Conversation:
         self.tongue = tongue
         self.info = info
         self.answers = 0
-        self.over = False
+        self.over = self._misheard = False
         self._waiting: deque[Deed] = deque()
         self._doing: Doing | None = None
+        self._body = Body(info)
         self._said: list[str] = []
         self._seen: Observation | None = None
 
@@ -84,6 +87,8 @@ class Conversation:
                 return actions
             self._said.append(self._doing.report())
             self._doing = self._begin_next()
+            if self._doing is None:
+                self._said.append(self._body.report_hold())
         return bytes([NOTHING]) * MAX_ACTIONS if self.over else b""
 
     def show(self) -> Shown:
@@ -102,13 +107,20 @@ class Conversation:
     def hear(self, deeds: Sequence[Deed]) -> None:
         """Take an answer; its deeds are done one after the other."""
         self._count_answer()
+        self._misheard = False
         self._waiting.extend(deeds)
         self._doing = self._begin_next()
 
     def mishear(self, why: str) -> None:
-        """Take an answer that could not be read; it costs time, and the speaker is told why."""
-        self.hear([UNREADABLE])
-        self._said.append(why)
+        """Take an answer that could not be read: the speaker is told why, and shown the form.
+
+        It may repair the first at once; another one behind it costs time.
+        """
+        form = EXAMPLES[self.tongue.form]
+        again = [UNREADABLE] if self._misheard else []
+        self.hear(again)
+        self._misheard = True
+        self._said.append(why if form in why else f"{why} {form}")
 
     def end(self) -> None:
         """Expect no more answers."""
@@ -120,4 +132,6 @@ class Conversation:
         self.over = self.over or self.answers >= self.tongue.answers
 
     def _begin_next(self) -> Doing | None:
-        return Doing(self._waiting.popleft(), self.period) if self._waiting else None
+        if not self._waiting:
+            return None
+        return Doing(self._waiting.popleft(), self._body)

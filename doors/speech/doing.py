@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Final
 
+from animalcat.doors.speech.body import TURN, Body
 from animalcat.doors.speech.reading import Deed, Go, Press, Turn, Wait
 from animalcat.envs.answers import MAX_ACTIONS
 from animalcat.envs.types import PHYSICS_STEP, Observation
@@ -15,8 +16,6 @@ TURN_RIGHT: Final = 1
 TURN_LEFT: Final = 2
 FORWARD: Final = 3
 BACKWARD: Final = 6
-DEGREES: Final = 2.0
-"""Degrees that the agent turns in one physics step (100 degrees a second, Animal-AI)."""
 _DRAG: Final = 0.968
 _FRICTION: Final = 0.113953
 _THRUST: Final = 1.0
@@ -40,31 +39,34 @@ class Doing:
 
     Attributes:
         deed: What is done.
-        period: Physics steps of one decision.
+        body: What becomes of the agent's body.
     """
 
     deed: Deed
-    period: int
-    _taken: int = 0
-    _start: tuple[float, float] | None = None
+    body: Body
+    _taken: int = -1
     _before: float = 0.0
     _stuck: int = 0
     _braking: bool = False
     _blocked: bool = False
-    _covered: float = 0.0
 
     def next(self, observation: Observation) -> bytes:
         """Say the next actions, a byte each, 0 to 8; none once the deed is done.
 
-        What does not hang on what is perceived meanwhile is said at once.
+        Waiting is said at once. What moves is said one by one, for each is measured.
         """
+        if self._taken < 0:
+            self._taken = 0
+            self.body.start(observation)
+        else:
+            self.body.perceive(observation)
         match self.deed:
             case Go(metres):
-                action = self._go(metres, observation)
+                action = None if self.body.elsewhere else self._go(metres, observation)
                 actions = b"" if action is None else bytes([action])
             case Turn(degrees):
                 way = TURN_RIGHT if degrees > 0 else TURN_LEFT
-                actions = self._repeat(way, self._decisions(abs(degrees) / DEGREES))
+                actions = self._repeat(way, self._decisions(abs(degrees) / TURN))
             case Wait(seconds):
                 # Waiting takes a decision at least, so that no answer costs nothing.
                 most = max(1, self._decisions(seconds / PHYSICS_STEP))
@@ -72,39 +74,50 @@ class Doing:
             case Press(action=pressed, decisions=decisions):
                 actions = self._repeat(pressed, decisions)
         self._taken += len(actions)
-        return actions
+        return self.body.act(actions)
 
     def report(self) -> str:
-        """What came of it, in a sentence, once `next` has returned None."""
+        """What came of it, in a sentence, once `next` has returned none."""
+        moved = "You were put elsewhere. " * self.body.elsewhere
         match self.deed:
             case Go(metres):
-                way = "forward" if metres >= 0 else "backward"
-                blocked = ", and something is in the way" if self._blocked else ""
-                return f"You went {self._covered:.1f} m {way}{blocked}."
+                return moved + self._report_way(metres)
             case Turn(degrees):
-                turned = self._taken * self.period * DEGREES
-                return f"You turned {turned:.0f}° to the {'right' if degrees > 0 else 'left'}."
+                turned, doubt = self.body.turned, self.body.doubt
+                way = "right" if (turned or degrees) > 0 else "left"
+                return f"{moved}You turned {abs(turned):.0f}°{doubt} to the {way}."
             case Wait():
-                return f"You waited {self._taken * self.period * PHYSICS_STEP:.2g} s."
+                return f"{moved}You waited {self._taken * self.body.period * PHYSICS_STEP:.2g} s."
             case Press():
-                return f"You did it for {self._taken} of {self.deed.decisions} frames."
+                return f"{moved}You did it for {self._taken} of {self.deed.decisions} frames."
+
+    def _report_way(self, metres: float) -> str:
+        forward, right = self.body.way
+        if self.body.straight:
+            way = "forward" if (forward if abs(forward) >= 0.05 else metres) >= 0 else "backward"
+            parts = [f"You went {abs(forward):.1f} m {way}"]
+        else:
+            parts = [f"You moved {hypot(forward, right):.1f} m"]
+        if abs(right) >= 0.5:  # as well as it is known
+            parts.append(f"slid some {abs(right):.0f} m to the {'right' if right > 0 else 'left'}")
+        if self._blocked:
+            met = self.body.met and metres > 0
+            parts.append("something is in the way" if met else "came no further")
+        return f"{', '.join(parts[:-1])}, and {parts[-1]}." if parts[1:] else f"{parts[0]}."
 
     def _repeat(self, action: int, decisions: int) -> bytes:
-        return bytes([action]) * min(decisions - self._taken, MAX_ACTIONS)
+        return bytes([action]) * min(decisions - self._taken, 1 if action else MAX_ACTIONS)
 
     def _decisions(self, physics_steps: float) -> int:
-        return round(physics_steps / self.period)
+        return round(physics_steps / self.body.period)
 
     def _go(self, metres: float, observation: Observation) -> int | None:
         """Go until the way that is left is what braking takes."""
-        place = float(observation.position[0]), float(observation.position[2])
         sign = 1.0 if metres >= 0 else -1.0
         speed = sign * float(observation.velocity[2])
-        if self._start is None:
-            self._start = place
-        covered = hypot(place[0] - self._start[0], place[1] - self._start[1])
+        covered = hypot(*self.body.way)
         self._stuck = 0 if covered > self._before + _PROGRESS else self._stuck + 1
-        self._before = self._covered = covered
+        self._before = covered
         self._blocked = self._blocked or self._stuck > _BLOCKED
         standing = hypot(float(observation.velocity[0]), speed) < _STILL
         if not self._blocked and (standing or not self._braking):
@@ -121,7 +134,7 @@ class Doing:
     def _move_once(self, speed: float, thrust: float) -> tuple[float, float]:
         """Way and speed after one decision on a flat floor."""
         way = 0.0
-        for _ in range(self.period):
+        for _ in range(self.body.period):
             speed = _after(speed, thrust)
             way += speed * PHYSICS_STEP
         return way, speed

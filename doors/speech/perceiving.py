@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from importlib import import_module
-from math import hypot
 from typing import Any, Final
 
 from animalcat.envs.rays import OTHER, Rays
@@ -33,6 +32,8 @@ KINDS: Final[Mapping[str, str]] = {
     OTHER: "something else",
 }
 """What a ray meets, by its tag, in words that do not presuppose the tags."""
+_TOUCHED: Final = " What touches you is not felt."
+"""Said where a ray meets nothing: it begins within what the body touches, and passes through."""
 
 
 def words(observation: Observation, spec: ObservationSpec) -> str:
@@ -46,11 +47,11 @@ def words(observation: Observation, spec: ObservationSpec) -> str:
         Health, speed, place and what each ray meets, from the left to the right. A true state,
         which privileged agents are shown, is never told.
     """
-    right, _, forward = (float(v) for v in observation.velocity)
+    right, up, forward = (float(v) for v in observation.velocity)
     x, _, z = (float(v) for v in observation.position)
     parts = [
         health(observation),
-        _motion(right, forward),
+        _motion(right, up, forward),
         f"You are at x {x:.1f} m, z {z:.1f} m.",
     ]
     if observation.rays is not None and spec.rays is not None:
@@ -94,15 +95,13 @@ def picture(observation: Observation, side: int) -> bytes | None:
     return stored.getvalue()
 
 
-def _motion(right: float, forward: float) -> str:
-    if hypot(right, forward) < 0.05:
+def _motion(right: float, up: float, forward: float) -> str:
+    ways = ((forward, ("forward", "backward")), (right, ("right", "left")), (up, ("up", "down")))
+    parts = [f"{abs(speed):.1f} m/s {way[speed < 0]}" for speed, way in ways if abs(speed) >= 0.05]
+    if not parts:
         return "You stand still."
-    parts = [
-        f"{abs(speed):.1f} m/s {way[speed < 0]}"
-        for speed, way in ((forward, ("forward", "backward")), (right, ("right", "left")))
-        if abs(speed) >= 0.05
-    ]
-    return f"You move {' and '.join(parts)}."
+    *first, last = parts
+    return f"You move {' and '.join(filter(None, [', '.join(first), last]))}."
 
 
 def _rays(rays: Rays, spec: RaySpec) -> str:
@@ -112,7 +111,8 @@ def _rays(rays: Rays, spec: RaySpec) -> str:
         for ray in met
     )
     whole = f"to {spec.max_degrees:.0f}° on either side" if spec.per_side else "straight ahead"
-    return f"What you feel {whole}, from left to right: {told}."
+    touched = _TOUCHED * any(ray.kind is None for ray in met)
+    return f"What you feel {whole}, from left to right: {told}.{touched}"
 
 
 def _hit(kind: str, metres: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from animalcat.doors.speech.doing import DEGREES
+from animalcat.doors.speech.body import TURN
 from animalcat.doors.speech.reading import FRAMES, GO_METRES, TURN_DEGREES, WAIT_SECONDS
 from animalcat.doors.speech.tongue import Tongue
 from animalcat.envs.agents.base import EpisodeInfo
@@ -57,6 +57,6 @@ def _frames(period: int) -> str:
     return (
         "Answer by actions and nothing else, one a line, each with the number of frames for which "
         f"it is repeated, as in\nFORWARD 5\nThe actions are {', '.join(FRAMES)}. A frame takes "
-        f"{period * PHYSICS_STEP:.2g} s; in it, a turn is {period * DEGREES:g}°. You gather speed "
+        f"{period * PHYSICS_STEP:.2g} s; in it, a turn is {period * TURN:g}°. You gather speed "
         "as you go on, and slide a little after you stop."
     )

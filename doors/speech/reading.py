@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from animalcat.doors.speech.tongue import Tongue
 from animalcat.envs.types import ACTIONS
@@ -104,8 +106,10 @@ class Said:
 def read(text: str, tongue: Tongue) -> Said:
     """Read an answer in text.
 
-    Commands are read in order, and nothing may stand beside them but white space, semicolons and a
-    code fence. So an answer that talks is told apart from one that acts.
+    Models seldom write a script and nothing else. So a code fence alone counts where there is one
+    with commands, what was thought between tags does not, and lines of talk are passed over. A
+    command counts at the beginning of a line, behind a colon, or behind another command. One in
+    the middle of a sentence is talk.
 
     Args:
         text: `Think('...');Go(3);Turn(-30);Wait(1)` for the form "script", or lines such as
@@ -120,12 +124,14 @@ def read(text: str, tongue: Tongue) -> Said:
         raise ValueError("a speaker with tools answers by calls: use read_call")
     if len(text) > MOST_LETTERS:
         raise UnreadableError(f"The answer has {len(text)} letters, more than can be read.")
-    bare = _FENCE.sub("", text).strip()
+    bare = _THOUGHT.sub("\n", _plain(text))
+    fenced = "\n".join(part for part in _BLOCK.findall(bare) if _ACTS[tongue.form].search(part))
+    bare = _MARKS.sub("", fenced or _FENCE.sub("\n", bare)).strip()
     if not bare:
-        raise UnreadableError(f"The answer is empty. {_EXAMPLES[tongue.form]}")
-    said = _script(bare) if tongue.form == "script" else _frames(bare)
+        raise UnreadableError(f"The answer is empty. {EXAMPLES[tongue.form]}")
+    said = _calls(bare) or (_script(bare) if tongue.form == "script" else _frames(bare))
     if not said.deeds:
-        raise UnreadableError(f"The answer has thoughts alone. {_EXAMPLES[tongue.form]}")
+        raise UnreadableError(f"The answer has thoughts alone. {EXAMPLES[tongue.form]}")
     if len(said.deeds) > tongue.deeds:
         raise UnreadableError(
             f"The answer has {len(said.deeds)} commands, and may have {tongue.deeds} at most."
@@ -143,6 +149,7 @@ def read_call(name: str, arguments: Mapping[str, Any]) -> Deed:
     Raises:
         UnreadableError: There is no such tool, or an argument is missing, unknown or out of range.
     """
+    name = name.lower()
     if name not in TOOLS:
         raise UnreadableError(f"There is no tool {_cut(name)}. There are go, turn, wait and look.")
     (argument,), make = TOOLS[name], _TOOL_DEEDS[name]
@@ -151,6 +158,8 @@ def read_call(name: str, arguments: Mapping[str, Any]) -> Deed:
         what = f"has no argument {_cut(extra[0])}" if extra else f"needs the argument {argument}"
         raise UnreadableError(f"The tool {name} {what}. Call it as {name}({argument}=...).")
     value = arguments[argument]
+    if isinstance(value, str) and (number := re.fullmatch(_DIGITS, _plain(value[:20]).strip())):
+        value = _number(number[0])
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UnreadableError(f"{argument} is {_cut(repr(value))}, and it must be a number.")
     try:
@@ -166,72 +175,143 @@ TOOLS: Final[Mapping[str, tuple[str]]] = {
 }
 """The tools that act, and the argument of each."""
 _TOOL_DEEDS: Final[Mapping[str, Callable[[float], Deed]]] = {"go": Go, "turn": Turn, "wait": Wait}
-_FENCE: Final = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
-_COMMAND: Final = re.compile(r"\s*(Think|Go|Turn|Wait)\s*\(\s*")
-_NUMBER: Final = re.compile(r"([+-]?\d{1,6}(?:\.\d{1,6})?)\s*\)")
-_BETWEEN: Final = re.compile(r"\s*;?\s*")
+_SIGNS: Final = str.maketrans(
+    "\u2212\u2012\u2013\u2014\u201c\u201d\u2018\u2019\u061b", "----\"\"'';"
+)
+"""Minus signs, quotation marks and a semicolon of other keyboards, and ours."""
+_THOUGHT: Final = re.compile(r"<(think\w*|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_FENCE: Final = re.compile(r"(?:```|~~~)(?:\w+(?=[ \t]*\n))?")
+_BLOCK: Final = re.compile(rf"{_FENCE.pattern}(.*?)(?:```|~~~)", re.DOTALL)
+_MARKS: Final = re.compile(r"</?[a-z]\w*>|[`*]", re.IGNORECASE)
+_COMMAND: Final = re.compile(r"\b(Think|Go|Turn|Wait)\s*\(\s*", re.IGNORECASE)
+_DIGITS: Final = r"[+-]?(?:\d{1,6}(?:\.\d{0,6}|,\d{1,2})?|\.\d{1,6})"
+_NUMBER: Final = re.compile(
+    r"(?:(?:metres|meters|distance|degrees|angle|seconds|time|duration)\s*[=:]\s*)?"
+    rf"['\"]?({_DIGITS})\s*(?:°|deg\w*|m|met\w+|s|sec\w*)?['\"]?\s*\)",
+    re.IGNORECASE,
+)
+_LEAD: Final = re.compile(r"(?:[^()\n]*:)?[\W\d]*")
+"""What may stand before the first command of a line."""
+_LINK: Final = re.compile(r"(?:[\W\d]|\band\b|\bthen\b|\bnext\b)*", re.IGNORECASE)
+"""What may stand between two commands of a line."""
 _QUOTES: Final = ("'", '"')
 # A thought may hold its own quotation mark, as in 'I don't see it': so it ends where the mark is
 # followed by a bracket and by what may stand behind a command.
 _END: Final[Mapping[str, re.Pattern[str]]] = {
     mark: re.compile(rf"{mark}\s*\)(?=\s*(?:;|\n|$))") for mark in _QUOTES
 }
-_FRAME: Final = re.compile(r"([A-Z_]+)(?:\s+(\d{1,6}))?")
-_EXAMPLES: Final[Mapping[str, str]] = {
+_BRACKET: Final = re.compile(r"\)")
+_BULLET: Final = re.compile(r"^\s*(?:[-+>]\s+|\d+[.)]\s)?")
+_NAMES: Final = "|".join(re.sub("_", "[ _-]?", name) for name in sorted(FRAMES, key=len)[::-1])
+_FRAME: Final = re.compile(
+    rf"({_NAMES})\b[\s:(x\u00d7]*(\d{{1,6}})?\)?\s*(?:frames?|times|steps?)?\.?", re.IGNORECASE
+)
+_SPELT: Final = {name.replace("_", ""): number for name, number in FRAMES.items()}
+_ACTION: Final = re.compile(rf"\b(?:{_NAMES})\b|^[A-Z_]+\s+\d+$", re.IGNORECASE)
+"""What is meant as an action, whether or not it can be read."""
+_ACTS: Final = {
+    "script": re.compile(rf"{_COMMAND.pattern}|\"name\"", re.IGNORECASE),
+    "frames": _ACTION,
+}
+EXAMPLES: Final[Mapping[str, str]] = {
     "script": "Write for example: Think('It is to the left.');Turn(-30);Go(5)",
     "frames": "Write for example: FORWARD 5",
+    "tools": "Call a tool, for example go with metres=5.",
 }
+"""The form of an answer, for whoever gave another."""
+
+
+def _plain(text: str) -> str:
+    """The same with letters, digits and signs of other languages in the place of their like."""
+    plain = unicodedata.normalize("NFKC", text).translate(_SIGNS)
+    if plain.isascii():
+        return plain
+    return "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in plain)
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", "."))
+
+
+def _calls(text: str) -> Said | None:
+    """An answer that is written as calls in JSON; None if it is not."""
+    if text[0] not in "[{":
+        return None
+    try:
+        read: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    calls: list[Any] = cast("list[Any]", read) if isinstance(read, list) else [read]
+    deeds: list[Deed] = []
+    for call in calls:
+        if not isinstance(call, dict):
+            return None
+        about = cast("dict[str, Any]", call)
+        name, given = about.get("name"), about.get("arguments", about.get("parameters"))
+        if not isinstance(name, str) or not isinstance(given, dict):
+            return None
+        deeds.append(read_call(name, cast("dict[str, Any]", given)))
+    return Said(tuple(deeds))
 
 
 def _script(text: str) -> Said:
     deeds: list[Deed] = []
     thoughts: list[str] = []
-    place = 0
-    while place < len(text):
-        command = _COMMAND.match(text, place)
-        if command is None:
-            raise UnreadableError(f"{_cut(text[place:])} is no command. {_EXAMPLES['script']}")
-        name = command[1]
+    place = at = 0
+    while command := _COMMAND.search(text, at):
+        _, line, before = text[place : command.start()].rpartition("\n")
+        at = command.end()
+        if not (_LEAD if line or not place else _LINK).fullmatch(before):
+            if line or not place:
+                continue  # it is spoken of
+            raise UnreadableError(f"{_cut(before.strip())} is no command. {EXAMPLES['script']}")
+        name = command[1].capitalize()
         if name == "Think":
-            thought, place = _read_thought(text, command.end())
+            thought, at = _read_thought(text, at)
             thoughts.append(thought)
         else:
-            number = _NUMBER.match(text, command.end())
+            number = _NUMBER.match(text, at)
             if number is None:
                 shown = _cut(text[command.start() :].strip())
-                raise UnreadableError(f"{shown}: {name} takes one number. {_EXAMPLES['script']}")
-            deeds.append(_TOOL_DEEDS[name.lower()](float(number[1])))
-            place = number.end()
-        between = _BETWEEN.match(text, place)
-        assert between is not None  # it matches nothing too
-        place = between.end()
+                raise UnreadableError(f"{shown}: {name} takes one number. {EXAMPLES['script']}")
+            deeds.append(_TOOL_DEEDS[name.lower()](_number(number[1])))
+            at = number.end()
+        place = at
+    if not deeds and not thoughts:
+        raise UnreadableError(f"{_cut(text)} is no command. {EXAMPLES['script']}")
     return Said(tuple(deeds), " ".join(thoughts)[:MOST_THOUGHT])
 
 
 def _read_thought(text: str, place: int) -> tuple[str, int]:
     """A thought, and where it ends; `place` is where its quotation mark should be."""
     mark = text[place : place + 1]
-    if mark not in _QUOTES:
-        raise UnreadableError(f"Think takes a text in quotation marks. {_EXAMPLES['script']}")
-    end = _END[mark].search(text, place + 1)
+    quoted = mark in _QUOTES
+    end = _END[mark].search(text, place + 1) if quoted else _BRACKET.search(text, place)
     if end is None:
-        raise UnreadableError(f"The text of Think does not end. {_EXAMPLES['script']}")
-    return text[place + 1 : end.start()], end.end()
+        raise UnreadableError(f"The text of Think does not end. {EXAMPLES['script']}")
+    return text[place + quoted : end.start()], end.end()
 
 
 def _frames(text: str) -> Said:
     deeds: list[Deed] = []
     for line in re.split(r"[\n;,]+", text):
-        if not line.strip():
-            continue
-        match = _FRAME.fullmatch(line.strip())
-        if match is None or match[1] not in FRAMES:
-            raise UnreadableError(
-                f"{_cut(line.strip())} is no action. {_EXAMPLES['frames']} There are "
-                f"{', '.join(FRAMES)}, each with the number of times."
-            )
-        deeds.append(Press(FRAMES[match[1]], int(match[2] or 1)))
+        part = _BULLET.sub("", line).strip()
+        match = _FRAME.fullmatch(part)
+        if match is not None:
+            name = re.sub("[ _-]", "", match[1].upper())
+            deeds.append(Press(_SPELT[name], int(match[2] or 1)))
+        elif _ACTION.search(part):
+            raise _no_action(part)
+    if not deeds:
+        raise _no_action(text)
     return Said(tuple(deeds))
+
+
+def _no_action(text: str) -> UnreadableError:
+    return UnreadableError(
+        f"{_cut(text)} is no action. {EXAMPLES['frames']} There are {', '.join(FRAMES)}, each with "
+        "the number of times."
+    )
 
 
 def _insist(name: str, unit: str, value: float, high: float, low: float | None = None) -> None:

@@ -65,7 +65,8 @@ class SpokenEnvironment(Environment[AnimalcatAction, AnimalcatObservation, Anima
     ) -> AnimalcatObservation:
         """Carry out an answer, until the agent has to speak again or the episode is over.
 
-        An answer that cannot be read costs 0.6 s of the arena's time, and the agent is told why.
+        Of an answer that cannot be read the agent is told why, and shown the form. The next one
+        behind it that cannot be read either costs 0.6 s of the arena's time.
 
         Raises:
             RuntimeError: No episode is open.

@@ -61,7 +61,10 @@ def play_out(agent: ModelAgent, decisions: int) -> list[Any]:
     async def play() -> list[Any]:
         await agent.reset(INFO)
         still = np.zeros(3, np.float32)
-        seen = [SPEC.generate(rng)._replace(velocity=still) for _ in range(decisions)]
+        seen = [
+            SPEC.generate(rng)._replace(velocity=still, position=still, health=100.0 - k)
+            for k in range(decisions)
+        ]
         return [await agent.act(one) for one in seen]
 
     return asyncio.run(play())
@@ -78,8 +81,8 @@ def notes_of(answers: list[Any]) -> list[Any]:
 def test_a_model_acts_by_scripts_and_is_shown_the_latest_pictures() -> None:
     model, shown = script_model("Think('so');Turn(12)", "Wait(0.06)")
     agent = ModelAgent(model, Tongue("script", picture=16, history=2))
-    answers = play_out(agent, 5)
-    assert actions_of(answers[:1]) == [1, 1]  # what is not steered is said at once
+    answers = play_out(agent, 6)
+    assert actions_of(answers[:2]) == [1, 1]
     assert [note.answer for note in notes_of(answers)] == [*["read"] * 2, *["repeat"] * 3]
     assert notes_of(answers)[0].text == "Think('so');Turn(12)"
     last = shown[-1]
@@ -103,7 +106,7 @@ def test_a_model_acts_by_tools_and_each_call_is_answered() -> None:
     assert "You turned 12° to the left." in second.text
 
 
-def test_what_is_no_answer_costs_time_and_is_told_apart() -> None:
+def test_what_is_no_answer_may_be_repaired_once_and_is_told_apart() -> None:
     refused = ModelOutput(
         model=NAME,
         choices=[
@@ -114,9 +117,9 @@ def test_what_is_no_answer_costs_time_and_is_told_apart() -> None:
     )
     model, shown = script_model("Let me think.", refused, ModelOutput(model=NAME), "Go(1)")
     agent = ModelAgent(model, Tongue("script", picture=0))
-    answers = play_out(agent, 4)
-    kinds = [note.answer for note in notes_of(answers)]
-    assert kinds == ["unparseable", "refusal", "unparseable", "read"]
+    answers = play_out(agent, 3)
+    kinds = [[note.answer for note in notes_of([one])] for one in answers]
+    assert kinds == [["unparseable", "refusal"], ["unparseable"], ["read"]]
     assert "is no command" in shown[1][-1].text
     assert "held back" in shown[2][-1].text
 

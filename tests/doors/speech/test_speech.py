@@ -26,6 +26,7 @@ from animalcat.doors.speech import (
     read_call,
     words,
 )
+from animalcat.doors.speech.body import Body
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import CameraSpec, Environment, ObservationSpec, RaySpec, Step
@@ -36,7 +37,7 @@ SPEC = ObservationSpec(camera=CameraSpec(84), rays=RaySpec(1, 60.0))
 ARENA = """!ArenaConfig
 arenas:
   0: !Arena
-    timeLimit: 0
+    timeLimit: 250
     items:
     - !Item
       name: Agent
@@ -76,15 +77,15 @@ def test_frames_are_read() -> None:
     [
         ("", "empty"),
         ("I would go forward.", "is no command"),
-        ("Go(3) and then Turn(5)", "is no command"),
+        ("Go(3) or Turn(5)", "is no command"),
         ("Go(36)", "-35 to 35 metres"),
         ("Go(nan)", "takes one number"),
-        ("Go(1,2)", "takes one number"),
+        ("Go(1, 2)", "takes one number"),
+        ("Go(1,000)", "takes one number"),
         ("Turn()", "takes one number"),
         ("Wait(-1)", "0 to 10 seconds"),
         ("Think('so')", "thoughts alone"),
         ("Think('so", "does not end"),
-        ("Think(so);Go(1)", "quotation marks"),
         ("Go(1);" * 9, "may have 8 at most"),
         ("word " * 40_000, "more than can be read"),
         ("__import__('os').system('ls')", "is no command"),
@@ -95,7 +96,9 @@ def test_what_is_no_script_is_refused_in_words(text: str, why: str) -> None:
         read(text, SCRIPT)
 
 
-@pytest.mark.parametrize("text", ["JUMP 3", "FORWARD five", "FORWARD 0", "FORWARD 101", "forward"])
+@pytest.mark.parametrize(
+    "text", ["JUMP 3", "FORWARD five", "FORWARD 0", "FORWARD 101", "go forward"]
+)
 def test_what_is_no_frames_is_refused(text: str) -> None:
     with pytest.raises(UnreadableError):
         read(text, FRAMES)
@@ -109,12 +112,13 @@ def test_a_long_answer_is_refused_in_linear_time() -> None:
 
 def test_calls_are_read() -> None:
     assert read_call("go", {"metres": 3}) == Go(3.0)
+    assert read_call("Go", {"metres": "2,5"}) == Go(2.5)
     assert read_call("turn", {"degrees": -90.5}) == Turn(-90.5)
     assert read_call("wait", {"seconds": 1}) == Wait(1.0)
     for name, arguments in (
         ("jump", {"metres": 3}),
         ("go", {}),
-        ("go", {"metres": "3"}),
+        ("go", {"metres": "far"}),
         ("go", {"metres": True}),
         ("go", {"metres": 3, "speed": 1}),
         ("go", {"metres": float("inf")}),
@@ -157,9 +161,10 @@ def test_going_ends_where_it_was_asked_to(metres: float, period: int) -> None:
     spec = replace(SPEC, decision_period=period)
     environment = make_environment("sim", spec)
     start = environment.load(_arena(), 1)
+    body = _body(spec)
     if metres < 0:
-        start = _do(environment, start, Turn(180.0), period)[0]
-    step, report = _do(environment, start, Go(metres), period)
+        start = _do(environment, start, Turn(180.0), body)[0]
+    step, report = _do(environment, start, Go(metres), body)
     covered = step.observation.position[2] - start.observation.position[2]
     assert covered == pytest.approx(abs(metres), abs=0.35 * max(1.0, period / 3))
     assert report.startswith(f"You went {covered:.1f} m {'backward' if metres < 0 else 'forward'}")
@@ -167,20 +172,20 @@ def test_going_ends_where_it_was_asked_to(metres: float, period: int) -> None:
 
 
 def test_what_is_in_the_way_ends_a_deed_and_is_told() -> None:
-    environment = make_environment("sim", SPEC)
-    step, report = _do(environment, environment.load(_arena(), 1), Go(35.0), 3)
+    environment, body = make_environment("sim", SPEC), _body()
+    step, report = _do(environment, environment.load(_arena(), 1), Go(35.0), body)
     assert report == "You went 30.0 m forward, and something is in the way."
-    step, report = _do(environment, step, Go(1.0), 3)
+    step, report = _do(environment, step, Go(1.0), body)
     assert report == "You went 0.0 m forward, and something is in the way."
     assert step.ended_by is None
 
 
 def test_turning_and_waiting_take_the_decisions_that_they_say() -> None:
-    environment = make_environment("sim", SPEC)
-    step, report = _do(environment, environment.load(_arena(), 1), Turn(-90.0), 3)
+    environment, body = make_environment("sim", SPEC), _body()
+    step, report = _do(environment, environment.load(_arena(), 1), Turn(-90.0), body)
     assert report == "You turned 90° to the left."
-    assert _do(environment, step, Wait(0.6), 3)[1] == "You waited 0.6 s."
-    assert _do(environment, step, Press(3, 2), 3)[1] == "You did it for 2 of 2 frames."
+    assert _do(environment, step, Wait(0.6), body)[1] == "You waited 0.6 s."
+    assert _do(environment, step, Press(3, 2), body)[1] == "You did it for 2 of 2 frames."
 
 
 def test_a_tongue_is_read_from_text_and_told_whole() -> None:
@@ -223,9 +228,13 @@ def _start_step() -> Step:
     return make_environment("sim", SPEC).load(_arena(), 1)
 
 
-def _do(environment: Environment, step: Step, deed: Deed, period: int) -> tuple[Step, str]:
-    doing = Doing(deed, period)
+def _do(environment: Environment, step: Step, deed: Deed, body: Body) -> tuple[Step, str]:
+    doing = Doing(deed, body)
     while step.ended_by is None and (actions := doing.next(step.observation)):
         for action in actions:
             step = environment.step(action)
     return step, doing.report()
+
+
+def _body(spec: ObservationSpec = SPEC) -> Body:
+    return Body(EpisodeInfo(0, 1, spec, 1250 // spec.decision_period))
