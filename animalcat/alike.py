@@ -23,6 +23,7 @@ REFUSED: Final[Mapping[str, frozenset[Use]]] = {
     "observation": frozenset({"compare"}),
     "decision period": frozenset({"compare", "pool"}),
     "privilege": frozenset({"compare", "pool"}),
+    "set of demands": frozenset({"compare", "pool"}),
     "build": frozenset(),
     "battery": frozenset({"pool"}),
     "pass mark": frozenset({"pool"}),
@@ -77,7 +78,10 @@ def differing(conditions: Mapping[str, Conditions]) -> list[Difference]:
         conditions: What each was like, by name.
     """
     found: list[Difference] = []
+    batteries = {own.get("battery") for own in conditions.values()}
     for what in REFUSED:
+        if what == "set of demands" and len(batteries) > 1:
+            continue  # other items ask for other things
         values = {name: own[what] for name, own in conditions.items() if what in own}
         if len(set(values.values())) > 1:
             found.append(Difference(what, values))
@@ -100,6 +104,8 @@ def conditions_of(about: Row, layout: Row | None = None) -> Conditions:
         "build": _builds(about.get("played_with") or ()),
         "version of animalcat": str(versions.get("animalcat", "")),
     }
+    if "demands_digest" in about:
+        known["set of demands"] = f"digest {str(about['demands_digest'])[:12]}"
     if layout is not None:
         name = f"{layout['name']} ({layout['variant'] or 'default'})"
         known["layout"] = _named(name, layout["digest"])

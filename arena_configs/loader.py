@@ -31,6 +31,7 @@ from animalcat.arena_configs.model import (
 from animalcat.arena_configs.scalars import Scalar, number, truth, whole_number
 from animalcat.text.guesses import apart, closest, owner
 from animalcat.text.marked_yaml import Node, YamlError, read_text
+from animalcat.text.names import BadNameError, check_unicode
 
 TAGS: Final[Mapping[type[BaseModel], str]] = {
     ArenaConfig: "!ArenaConfig",
@@ -107,7 +108,10 @@ def load_config(source: Path, *, strict: bool = False, by_build: bool = False) -
     """
     name = str(source)
     try:
+        check_unicode(source.name)
         text = read_text(source)
+    except BadNameError as error:
+        raise nodes.failure(source.parent.as_posix(), None, "file-name", str(error)) from None
     except YamlError as error:
         raise nodes.failure(name, None, error.code, error.problem) from None
     return load_text(text, name, strict=strict, by_build=by_build)

@@ -49,7 +49,8 @@ def find_arena_files(source: Path) -> FoundFiles:
         source: A folder, or an arena file.
 
     Raises:
-        AnimalcatError: There is no such path, or no arena file in it; the message says what is.
+        AnimalcatError: There is no such path, or no arena file in it; the message says what is. Or
+            a file's name is no UTF-8.
     """
     if source.is_file():
         if source.suffix.lower() in _PACKED:
@@ -57,7 +58,7 @@ def find_arena_files(source: Path) -> FoundFiles:
                 f"{source}: this is a packed file, which is not looked into; unpack it and give "
                 "the folder"
             )
-        return FoundFiles(((source.name, source),))
+        return FoundFiles(((_named(source.name), source),))
     if not source.is_dir():
         what = "this link leads nowhere" if source.is_symlink() else "no such file or folder"
         raise AnimalcatError(f"{source}: {what}")
@@ -66,7 +67,7 @@ def find_arena_files(source: Path) -> FoundFiles:
     hidden: list[str] = []
     for path in _walk(source, hidden):
         if is_yaml(path):
-            found.append((path.relative_to(source).as_posix(), path))
+            found.append((_named(path.relative_to(source).as_posix()), path))
         else:
             others.append(path)
     if not found:
@@ -78,6 +79,13 @@ def find_arena_files(source: Path) -> FoundFiles:
     if packed := [path.name for path in others if path.suffix.lower() in _PACKED]:
         notes.append(f"packed files are not looked into: {_join_names(packed)}")
     return FoundFiles(tuple(sorted(found, key=lambda pair: pair[1])), tuple(notes))
+
+
+def _named(name: str) -> str:
+    try:
+        return names.check_unicode(name)
+    except names.BadNameError as error:
+        raise AnimalcatError(str(error)) from None
 
 
 def battery_files(source: Path) -> FoundFiles:

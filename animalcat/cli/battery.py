@@ -128,10 +128,11 @@ def _recipe(source: str) -> str | RecipeText:
         return source
     from animalcat.arena_configs.batteries.library import recipe_files
     from animalcat.arena_configs.model import ArenaError
+    from animalcat.text.names import BadNameError, check_unicode
 
     try:
-        files = recipe_files(Path(source))
-    except ArenaError as error:
+        files = recipe_files(Path(check_unicode(source)))
+    except (ArenaError, BadNameError) as error:
         fail(str(error))
     return RecipeText(files.file, files.text, files.families)
 

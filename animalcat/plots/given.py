@@ -200,8 +200,15 @@ def insist_list(names: object, argument: str, call: str) -> None:
         raise TypeError(f"{call}: {argument} is {names!r}; give a list, as {argument}=[{names!r}]")
 
 
-def number_agents(agents: Sequence[str]) -> list[str]:
-    """Names of agents, of which those that are there several times have a number each."""
+def number_agents(agents: Sequence[str], sources: Sequence[str] = ()) -> list[str]:
+    """Names of agents; those that are there several times have their source, or else a number.
+
+    So nobody takes the order in which files are given for that of a training.
+    """
+    if len({*zip(agents, sources, strict=False)}) == len(agents):
+        several = Counter(agents)
+        told = zip(agents, sources, strict=True)
+        return [f"{agent} ({source})" if several[agent] > 1 else agent for agent, source in told]
     total, seen = Counter(agents), Counter[str]()
     named: list[str] = []
     for agent in agents:

@@ -70,6 +70,23 @@ def check_label(text: str, what: str) -> str:
     return text
 
 
+def check_unicode(name: str) -> str:
+    """The name of a file, if it is text; archives of old leave names in Latin-1.
+
+    Raises:
+        BadNameError: It is none.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        raise BadNameError(
+            f"{shown}: the name of this file is no UTF-8, and what is made of it is called so; "
+            "rename it"
+        ) from None
+    return name
+
+
 def check_component(text: str, what: str = "id") -> str:
     """The text, if it may be a component of a name.
 

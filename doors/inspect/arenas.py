@@ -39,7 +39,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.client.remote_episodes import EpisodeOpening, RemoteEpisodes, SessionOver
-from animalcat.doors.inspect.logs import KEY, inside
+from animalcat.doors.inspect.logs import KEY, TRIALS, inside, trials_of
 from animalcat.doors.inspect.results import PROFILE
 from animalcat.doors.inspect.source import write_into
 from animalcat.doors.speech import Conversation, Shown, Tongue, UnreadableError, prompt, read_call
@@ -173,6 +173,7 @@ class ArenaSource(SampleSource):
         tongue: How the model is told what it perceives.
         session: The session, once it is begun.
         profile: Its profile, once it is over.
+        trials: Which arenas its attempts were, once it is over.
     """
 
     def __init__(self, spec: Mapping[str, Any], tongue: Tongue, at_once: int, place: Place) -> None:
@@ -188,6 +189,7 @@ class ArenaSource(SampleSource):
         self.tongue = tongue
         self.session: Session | None = None
         self.profile: dict[str, Any] | None = None
+        self.trials: dict[str, Any] = {}
         self._spec = dict(spec)
         self._at_once = at_once
         self._place = place
@@ -304,6 +306,7 @@ class ArenaSource(SampleSource):
         if self.session is None or self.profile is not None:
             return self.profile
         self.profile = self.client.profile(self.session)
+        self.trials = trials_of(self.client.outcomes(self.session))
         for seat in self._seats.values():
             seat.close()
         self._seats.clear()
@@ -583,7 +586,7 @@ class ArenaHooks(Hooks):
         if (source := _source_of(data.log.eval.metadata)) is not None:
             profile = await run_sync(source.finish)
             if profile is not None:
-                await write_into(data.log, {PROFILE: profile})
+                await write_into(data.log, {PROFILE: profile, TRIALS: source.trials})
 
 
 _hooked: Final[Any] = hooks(

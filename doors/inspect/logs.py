@@ -10,9 +10,13 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from animalcat.extending.installing import missing
+from animalcat.outcomes import feature_units
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KEY: Final = "animalcat"
 """The key of what we write into the metadata of a task, of a sample and of a log."""
@@ -20,6 +24,8 @@ MOST_BYTES: Final = 256 << 20
 """Most bytes that a log unpacks to, beside its samples."""
 MOST_PARTS: Final = 1_000_000
 """Most parts of a log, of which each sample is one."""
+TRIALS: Final = f"{KEY}_trials"
+"""The key under which the log of a session says which arena each of its samples was."""
 _VOID_LIMITS: Final = frozenset({"time", "working", "cost", "operator"})
 """Limits that say nothing of the agent: the same agent on a faster machine would go on."""
 _CANCELLED: Final = ("CancelledError(", "Cancelled(")
@@ -221,4 +227,15 @@ def numbers_in(metadata: Mapping[str, Any]) -> dict[str, float]:
         key: float(value)
         for key, value in metadata.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    }
+
+
+def trials_of(outcomes: pd.DataFrame) -> dict[str, Any]:
+    """Which arena each attempt of a session was, and what each arena asks for, as JSON values."""
+    heads = [*feature_units(outcomes)]
+    asked = outcomes.drop_duplicates("instance").set_index("instance")[heads]
+    names = outcomes["episode"].astype(str) + "-" + outcomes["attempt"].astype(str)
+    return {
+        "instance": dict(zip(names, outcomes["instance"], strict=True)),
+        "demands": {str(name): row.dropna().to_dict() for name, row in asked.iterrows()},
     }

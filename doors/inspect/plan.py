@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
+import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -36,16 +38,19 @@ Demands: TypeAlias = (
 by sample id; or a function of a sample."""
 Stop: TypeAlias = StoppingRule | Mapping[str, Any] | str | int | None
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Version of what a log keeps; other versions are refused."""
 IDS: Final = ("instance", "id", "sample", "sample_id")
 """What the column of a CSV may be called that has the samples' ids."""
 MOST_ITEMS: Final = 64 << 20
 """Most bytes that the table of items in a log unpacks to."""
+TEXT_DIGEST: Final = "sha256"
+"""The column of a CSV that says for which text of a sample a row was made: its SHA-256."""
 _ALIKE: Final = 0.99
 """Correlation from which on two demands ask for the same."""
 OPTIONS: Final = (
-    *("seed", "at_once", "epochs", "score", "pass_mark", "exposure", "max_tokens", "max_cost"),
+    *("seed", "at_once", "epochs", "score", "pass_mark", "falling", "exposure", "max_tokens"),
+    "max_cost",
 )
 """The attributes of a plan that are taken as they are given."""
 
@@ -70,6 +75,7 @@ class Plan:
         epochs: How often a sample is run for one choice.
         score: Name of the score that is the outcome.
         pass_mark: From which score on an outcome is a success; None where it is the score itself.
+        falling: Whether a smaller score is better, as of an error; up to the pass mark it is right.
         exposure: Share of models, at most, that are asked any one sample.
         max_tokens: How many tokens all samples together may use; 0 for any number.
         max_cost: How many dollars they may cost together; 0 for any.
@@ -87,6 +93,7 @@ class Plan:
     epochs: Annotated[int, Range(1)] = 1
     score: str = ""
     pass_mark: float | None = None
+    falling: bool = False
     exposure: Annotated[float, Range(0, 1, above=True)] = 1.0
     max_tokens: Annotated[int, Range(0)] = 0
     max_cost: Annotated[float, Range(0)] = 0.0
@@ -112,6 +119,19 @@ class Plan:
         """What each sample demands, by its id; what is not known of one is left out."""
         rows: dict[Any, Any] = self.items.drop(columns=PARADIGM).to_dict("index")
         return {name: numbers_in(row) for name, row in rows.items()}
+
+    @property
+    def counting(self) -> str:
+        """What counts as passed, in a sentence; empty for what is right as it was scored."""
+        if self.pass_mark is not None:
+            side = "less" if self.falling else "more"
+            return f"A score of {self.pass_mark:g} or {side} is right."
+        return "A smaller score is better." * self.falling
+
+    @property
+    def demands_digest(self) -> str:
+        """SHA-256 of what each sample demands, whatever their order."""
+        return hashlib.sha256(json.dumps(self.demands, sort_keys=True).encode()).hexdigest()
 
     @property
     def most(self) -> int:
@@ -182,6 +202,7 @@ def make_plan(
     common: int = 0,
     group: str = "",
     variant: str = "",
+    partial: bool = False,
     **options: Any,
 ) -> Plan:
     """Set up an adaptive evaluation of samples.
@@ -198,6 +219,7 @@ def make_plan(
             models have them in common.
         group: Key of the metadata that says what kind a sample is; random draws are balanced by it.
         variant: Variant of the layout; by default the one that is meant.
+        partial: Whether a CSV of demands may lack samples, or have rows of others.
         **options: Further attributes of `Plan`.
 
     Raises:
@@ -215,7 +237,7 @@ def make_plan(
             f"{len(samples) - len(named)} ids of samples are there again, as {first!r}, which is "
             f"there {times} times; give every sample an id of its own"
         )
-    frame = _table(named, demands)
+    frame, gaps = _table(named, demands, partial=partial)
     frame[PARADIGM] = [str(metadata_of(named[name]).get(group, "")) for name in frame.index]
     chosen = load_for(load_layout(layout, variant) if variant else layout, frame)
     if len(chosen.outcomes) > 1:
@@ -251,13 +273,16 @@ def make_plan(
         **options,
         size=len(samples),
         left_out=gone,
-        notes=(*notes, *_notes(items, chosen)),
+        notes=(*gaps, *notes, *_notes(items, chosen)),
     )
 
 
-def _table(samples: Mapping[str, Any], demands: Demands) -> pd.DataFrame:
-    """The demands of the samples that have any, a row for each, by its id."""
+def _table(
+    samples: Mapping[str, Any], demands: Demands, *, partial: bool
+) -> tuple[pd.DataFrame, list[str]]:
+    """The demands of the samples that have any, a row for each, by its id; and what is over."""
     known = {name: metadata_of(one) for name, one in samples.items()}
+    gaps: list[str] = []
     keys: Mapping[str, str] = {}
     rows: Mapping[str, Mapping[str, Any] | None]
     if demands is None:
@@ -266,6 +291,7 @@ def _table(samples: Mapping[str, Any], demands: Demands) -> pd.DataFrame:
         rows = {name: demands(one) for name, one in samples.items()}
     elif isinstance(demands, str | Path) and str(demands).lower().endswith((".csv", ".tsv")):
         sheet = _sheet(Path(demands))
+        gaps = _gaps(Path(demands).name, sheet, samples, partial=partial)
         rows = {name: sheet.get(name) for name in known}
     else:
         listed = [demands] if isinstance(demands, str | Path) else demands
@@ -289,13 +315,52 @@ def _table(samples: Mapping[str, Any], demands: Demands) -> pd.DataFrame:
                 f"the demand {name!r} of sample {first.index[0]!r} is {first.iloc[0]!r}, which is "
                 f"no number ({len(first)} are none)"
             )
-    return numbers
+    return numbers, gaps
 
 
-def _sheet(path: Path) -> dict[str, Mapping[str, Any]]:
+def _gaps(
+    file: str, sheet: Mapping[str, dict[str, Any]], samples: Mapping[str, Any], *, partial: bool
+) -> list[str]:
+    """What a CSV has of other samples, in sentences; digests of texts are taken out of its rows.
+
+    Raises:
+        PlanError: A row was made for another text; or rows and samples are not the same, and
+            nobody said that they may differ.
+    """
+    for name, row in sheet.items():
+        said, sample = str(row.pop(TEXT_DIGEST, "")), samples.get(name)
+        if sample is not None and said not in ("", "nan", text_digest(sample)):
+            raise PlanError(
+                f"{file}: the demands of sample {name!r} were made for another text: its SHA-256 "
+                f"is {text_digest(sample)[:12]}..., and the column {TEXT_DIGEST} has {said[:12]}..."
+            )
+    stray = [name for name in sheet if name not in samples]
+    bare = [name for name in samples if name not in sheet]
+    if (stray or bare) and not partial:
+        parts = [f"{len(stray)} of its {len(sheet)} rows are of no sample (as {stray[:1]})"]
+        parts = parts * bool(stray) + [
+            f"{len(bare)} of {len(samples)} samples have no row (as {bare[:1]})"
+        ] * bool(bare)
+        raise PlanError(
+            f"{file}: {', and '.join(parts)}: is it the table of these samples, numbered alike? "
+            "partial=True leaves out what has no partner"
+        )
+    return [f"{len(stray)} of {len(sheet)} rows of {file} are of no sample."] * bool(stray)
+
+
+def text_digest(sample: Any) -> str:
+    """SHA-256 of the text of a sample's input, of all its messages line by line."""
+    given = sample.input
+    text = given if isinstance(given, str) else "\n".join(message.text for message in given)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _sheet(path: Path) -> dict[str, dict[str, Any]]:
     """Demands by the id of a sample, of a CSV."""
     try:
-        table = pd.read_csv(path, sep=None, engine="python", dtype=dict.fromkeys(IDS, str))
+        table = pd.read_csv(
+            path, sep=None, engine="python", dtype=dict.fromkeys((*IDS, TEXT_DIGEST), str)
+        )
     except (OSError, ValueError) as error:
         raise PlanError(f"{path}: no table of demands: {error}") from None
     if not (column := next((name for name in IDS if name in table), "")):

@@ -120,18 +120,18 @@ class Session:
 
     def _single(self, score: float) -> float:
         """One run's score as the layout has it: success or failure, or a share."""
-        layout, mark = self.plan.layout, self.plan.pass_mark
+        layout, mark, falling = self.plan.layout, self.plan.pass_mark, self.plan.falling
         if mark is not None:
-            return float(score >= mark)
+            return float(score <= mark if falling else score >= mark)
         if not isinstance(layout.outcome, Beta) and score not in (0.0, 1.0):
             raise LogError(
-                f"a score is {score:g}, and layout {layout.name} takes right or wrong: say from "
-                "which score on it is right, as pass_mark=0.5; or give a layout whose outcome is a "
-                "score (beta)"
+                f"a score is {score:g}, and layout {layout.name} takes right or wrong: give a "
+                "layout whose outcome is a score (beta), or say by pass_mark= which score is "
+                "enough, and every partial answer that reaches it is right"
             )
         if not 0.0 <= score <= 1.0:
             raise LogError(f"a score is {score:g}, and one from 0 to 1 is wanted")
-        return score
+        return 1.0 - score if falling else score
 
     def _tell(self) -> bool:
         """Tell the next outcome in the order of choosing; False if it has not come."""

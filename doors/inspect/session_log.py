@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from animalcat.doors.inspect.logs import TRIALS, trials_of
 from animalcat.extending.installing import install
 from animalcat.outcomes import COLUMNS, feature_units, read_outcomes
 from animalcat.values import Session
@@ -93,6 +94,7 @@ def inspect_log(
                 "reason": session.reason,
                 "labels": labels,
                 "profile": without_chance(profile),
+                TRIALS: trials_of(frame),
             },
         ),
         plan=log.EvalPlan(name="animalcat"),

@@ -238,8 +238,8 @@ def adaptive(
         model: The model to evaluate; by default the one that inspect_ai is given.
         args: Arguments of the task, where it is named.
         **options: What else `animalcat.doors.inspect.plan.make_plan` takes: `at_once`, `epochs`,
-            `pass_mark`, `exposures`, `exposure`, `common`, `group`, `variant`, `policy`,
-            `max_tokens`, `max_cost`.
+            `pass_mark`, `falling`, `exposures`, `exposure`, `common`, `group`, `variant`,
+            `partial`, `policy`, `max_tokens`, `max_cost`.
 
     Raises:
         PlanError: The task has no samples, ids are not unique, demands are missing or all alike.
@@ -249,7 +249,7 @@ def adaptive(
     if given.sample_source is not None or given.early_stopping is not None:
         what = "stops early" if given.sample_source is None else "chooses its samples itself"
         raise PlanError(f"the task {given.name} {what}; give one with a fixed set of samples")
-    _insist_on_score(given, score)
+    counts = _counting_scorer(given, score)
     samples = [
         one if one.id is not None else one.model_copy(update={"id": number})
         for number, one in enumerate(given.dataset, start=1)  # as inspect_ai counts them
@@ -262,14 +262,16 @@ def adaptive(
     # inspect_ai notes how to make a task again, and without us it would run all of its samples.
     made.__dict__ = {name: value for name, value in vars(given).items() if name[:2] != "__"}
     setup = given.setup if isinstance(given.setup, Sequence) else filter(None, [given.setup])
-    metric = measured(source.key, plan.score)
     task_with: Any = inside("_eval.task", "task_with")  # its types are not all known
     return task_with(
         made,
         name=f"{given.name.split('/')[-1]}-adaptive",
         dataset=source,
         setup=[note_tries(), *setup],
-        scorer=[_measuring(one, metric) for one in given.scorer or ()],
+        scorer=[
+            _measuring(one, measured(source.key if k == counts else "", plan.score))
+            for k, one in enumerate(given.scorer or ())
+        ],
         metrics=None,
         headline_metric=HeadlineMetric(metric="accuracy"),
         epochs=1,
@@ -292,9 +294,15 @@ def _load_task(task: Task | str, args: Mapping[str, Any]) -> Task:
     return found[0]
 
 
-def _insist_on_score(task: Task, score: str) -> None:
-    """Refuse a name of a score that is none of the task's scorers', as far as these have names."""
-    names = [registry_info(one).name.split("/")[-1] for one in task.scorer or ()]
+def _counting_scorer(task: Task, score: str) -> int:
+    """Which of a task's scorers gives the score that counts, by what a log calls them.
+
+    Raises:
+        PlanError: None does.
+    """
+    unique, names = inside("scorer._scorer", "unique_scorer_name"), list[str]()
+    for one in task.scorer or ():
+        names.append(unique(one, names))
     there = ", ".join(names)
     if not names:
         raise PlanError(f"the task {task.name} has no scorer, so nothing says what is right")
@@ -302,6 +310,7 @@ def _insist_on_score(task: Task, score: str) -> None:
         raise PlanError(f"the task has several scorers: {there}; name one, as score=NAME")
     if score and not {score, score.split(".")[0]} & {*names}:
         raise PlanError(f"the task has no scorer {score!r}; there are: {there}")
+    return names.index(score if score in names else score.split(".")[0]) if score else 0
 
 
 def _measuring(scorer: Scorer, metric: Metric) -> Scorer:
@@ -336,13 +345,15 @@ def note_tries() -> Solver:
 
 @metric
 def measured(source: str, score: str = "") -> Metric:
-    """The estimated accuracy on all samples with its interval, and that of the chosen ones."""
-    scorer, _, part = score.partition(".")
+    """The estimated accuracy on all samples with its interval, and that of the chosen ones.
+
+    The scores of a scorer that does not count have no source.
+    """
+    part = score.partition(".")[2]
 
     def compute(scores: list[SampleScore]) -> Value:
         made = _sources.get(source)
-        ours = not scorer or all(one.scorer in (None, scorer) for one in scores)
-        if made is not None and ours and made.chose({str(one.sample_id) for one in scores}):
+        if made is not None and made.chose({str(one.sample_id) for one in scores}):
             return cast("Value", made.accuracy())
         each = [_mean_of(one.score, part) for one in scores]  # another scorer's, or another log's
         return {"accuracy_of_chosen": sum(each) / len(each) if each else 0.0}

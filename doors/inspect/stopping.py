@@ -57,7 +57,8 @@ class LayoutStopping:
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Begin with a task; its samples are refused where they lack the demands."""
-        self._plan = make_plan(samples, **self._given)
+        some = task.config.limit is not None or task.config.sample_id is not None
+        self._plan = make_plan(samples, **self._given, partial=some)
         self._learner = self._plan.learner()
         self._gains = GainEstimator(self._learner.bank)
         self._rows = {name: row for row, name in enumerate(self._plan.bank.names)}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
 from animalcat.doors.inspect.logs import (
+    TRIALS,
     Log,
     LogError,
     came_of,
@@ -45,13 +47,14 @@ def read_logs(
 
     Returns:
         A row for each sample and epoch: `agent` (the model), `instance` (the sample's id, as
-        text), `epoch`, `outcome` (missing for a void), `void` (why; else empty), `limit`, `task`,
-        `log` (the file), `choice` and `propensity` (for tasks that we ran), `tokens`, `seconds`,
-        and a column for each demand, with missing values where a sample has none.
+        text, or the arena that it was), `epoch`, `outcome` (missing for a void), `void` (why; else
+        empty), `limit`, `task`, `log` (the file), `choice` and `propensity` (for tasks that we
+        ran), `tokens`, `seconds`, and a column for each demand, missing where a sample has none.
         `attrs["left_out"]` counts what is not in it, by reason.
 
     Raises:
-        LogError: A log cannot be read, none has a sample, or there is no such score or demand.
+        LogError: A log cannot be read, none has a sample, there is no such score or demand, or a
+            sample has other demands in another run.
         ImportError: inspect_ai is not installed.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
@@ -69,6 +72,7 @@ def read_logs(
             f"no sample has {absent[0]!r} in its metadata as a number; there are "
             f"{', '.join(known) or 'none'}"
         )
+    _insist_alike(rows, demands or known)
     frame = pd.DataFrame(rows)
     again = frame["uuid"].duplicated() & frame["uuid"].notna()
     counts = {
@@ -80,12 +84,36 @@ def read_logs(
     return frame
 
 
+def _insist_alike(rows: Iterable[Mapping[str, Any]], demands: Iterable[str]) -> None:
+    """Refuse that a sample of a task asks for other things in one run than in another."""
+    first: dict[tuple[str, ...], Mapping[str, Any]] = {}
+    for name, row in product(demands, rows):
+        task, sample = row["task"], row["instance"]
+        before = first.setdefault((task, sample, name), row) if name in row else row
+        if name in row and before[name] != row[name]:
+            raise LogError(
+                f"sample {sample!r} of {task} has {name} {before[name]:g} in {before['log']} and "
+                f"{row[name]:g} in {row['log']}: were its demands made anew? Read such logs "
+                "apart, or name the demands that are the same, as demands=[...]"
+            )
+
+
 def _rows(log: Log, score: str, *, every: bool) -> Iterable[dict[str, Any]]:
     """A row for each sample, with what it demands, or with every number of its metadata."""
     planned: Mapping[str, Mapping[str, float]] = {}
+    arenas: Mapping[str, str] = {}
     if "items" in (kept := record_of(log.header)):
         planned = Plan.from_dict(kept).demands
+    elif played := metadata_of(log.header).get(TRIALS):
+        arenas, planned = played["instance"], played["demands"]
+    elif "arena" in kept:
+        raise LogError(
+            f"{log.path} is of arenas and did not end, so it does not say which arena a sample "
+            "was: go on by `inspect eval-retry LOG`"
+        )
     for sample in log.samples:
+        name = arenas.get(f"{sample.id}-{sample.epoch - 1}", str(sample.id))
+        name = arenas.get(str(sample.id), name)
         try:
             came = came_of(sample, score)
         except LogError as error:
@@ -94,7 +122,7 @@ def _rows(log: Log, score: str, *, every: bool) -> Iterable[dict[str, Any]]:
         yield {
             "uuid": sample.uuid,
             "agent": str(log.header.eval.model),
-            "instance": str(sample.id),
+            "instance": name,
             "epoch": sample.epoch,
             "outcome": math.nan if came.outcome is None else came.outcome,
             "void": came.void,
@@ -106,7 +134,7 @@ def _rows(log: Log, score: str, *, every: bool) -> Iterable[dict[str, Any]]:
             "tokens": came.tokens,
             "seconds": came.seconds,
             **(numbers_in(metadata_of(sample)) if every or not planned else {}),
-            **planned.get(str(sample.id), {}),
+            **planned.get(name, {}),
         }
 
 

@@ -544,7 +544,7 @@ class Learner:
 
         Returns:
             A row for each node: kind, estimate, low and high ends of the 90 % interval, unit,
-            status and note. An estimate is missing where next to nothing was learnt.
+            status and note. Where next to nothing was learnt, the three numbers are missing.
         """
         return _verdict_maker().learner_frame(self)
 

@@ -31,23 +31,31 @@ class Judgement:
 
 
 def judge_layout(
-    misfit: str, prediction: PredictionTest | None, power: Mapping[str, Any] | None = None
+    misfit: str,
+    prediction: PredictionTest | None,
+    power: Mapping[str, Any] | None = None,
+    inverted: str = "",
 ) -> Judgement:
     """Judge whether a layout describes an agent.
 
-    In order of importance: an alarm that stands, predictions worse than the agent's own average,
-    held-out scores that are predicted too badly. Only where there is none of these can better
-    predictions say that the layout describes the agent.
+    In order of importance: demands that are met the wrong way round, an alarm that stands,
+    predictions worse than the agent's own average, held-out scores that are predicted too badly.
+    Only where there is none of these can better predictions say that the layout describes the
+    agent.
 
     Args:
         misfit: Where predictions fail, if an alarm stands; else empty.
         prediction: Whether the layout predicts this agent, if that is known.
         power: How well held-out scores are predicted, as `diagnostics["predictive_power"]` of a
             profile; None where that was not looked at.
+        inverted: What `wrong_way_round` says of the outcomes.
     """
     read = "its capabilities are not to be read"
     predicted = () if prediction is None else (prediction.text,)
     told = () if power is None else (_power_words(power),)
+    if inverted:
+        alarm = (f"An alarm stands: {misfit}.",) if misfit else ()
+        return Judgement("not described", f"{inverted}: {read}.", (*alarm, *predicted, *told))
     if misfit:
         found = f"An alarm stands: {misfit}."
         told_too = prediction is not None and prediction.standing != "cannot be told"

@@ -99,6 +99,8 @@ def verdict_of(
         )
         for k, node in enumerate(profile.nodes)
     }
+    if result.inverted:
+        profile = replace(profile, status=dict.fromkeys(profile.status, NOT_READ))
     profile = replace(
         profile,
         words=of_nodes,

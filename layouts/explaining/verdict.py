@@ -38,6 +38,7 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 from animalcat.layouts.watching.cues import CueFinding
+from animalcat.layouts.watching.signs import wrong_way_round
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Told: TypeAlias = Literal["can", "faked", "cannot", "unknown"]
@@ -138,6 +139,7 @@ class Verdict:
             if they name none.
         cues: What was played tells of each cue that the agent may go by.
         claimed: The capabilities that the sentences say it has.
+        inverted: What `wrong_way_round` says of the outcomes.
     """
 
     sentences: tuple[str, ...]
@@ -149,6 +151,7 @@ class Verdict:
     blamed: str = ""
     cues: tuple[CueFinding, ...] = ()
     claimed: tuple[str, ...] = ()
+    inverted: str = ""
 
     @property
     def text(self) -> str:
@@ -222,7 +225,9 @@ def verdict(
     fails = _fails(cost)
     # What the answers of an agent in words were goes before what they came to.
     said = [f"{text}." for text in profile.provenance.get("answers", ())[:1]]
-    judgement = judge_layout(misfit, prediction, profile.diagnostics.get("predictive_power"))
+    inverted = wrong_way_round(layout, played.features, played.outcomes, played.weights)
+    power = profile.diagnostics.get("predictive_power")
+    judgement = judge_layout(misfit, prediction, power, inverted)
     converged = bool(profile.diagnostics["converged"]) or _is_live(profile)
     described = judgement.standing != "not described"
     trusted = described and converged and not doubted
@@ -280,6 +285,7 @@ def verdict(
         blamed,
         cues,
         tuple(n for n, which in told.items() if which == "can" and trusted and observed),
+        inverted,
     )
 
 

@@ -23,6 +23,7 @@ from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.spec import Layout, SpecificationError
 from animalcat.layouts.model.units import NOT_KNOWN
 from animalcat.layouts.reporting.profile import Profile, learnt
+from animalcat.layouts.watching.signs import wrong_way_round
 from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def estimates_frame(
 
     Returns:
         A row for each node, with the columns `COLUMNS`. The estimate is the posterior mean, and
-        missing where next to nothing was learnt; the ends are those of the 90 % interval.
+        the ends are those of the 90 % interval; all are missing where next to nothing was learnt.
     """
     import pandas as pd
 
@@ -107,7 +108,7 @@ def estimates_frame(
 
 def _row(node: Mapping[str, Any], known: Scale | None) -> tuple[Any, ...]:
     scale = known or plain_scale(str(node.get("unit") or ""))
-    low, high = sorted(scale.convert(end) for end in node["hdi"])
+    low, high = sorted(map(scale.convert, node["hdi"])) if node["known"] else (np.nan, np.nan)
     said = scale.convert(node["mean"]) if node["known"] else np.nan
     status = node["status"] or ("" if node["known"] else NOT_KNOWN)
     return node["kind"], said, low, high, scale.unit, status, node["note"]
@@ -166,4 +167,6 @@ def learner_html(learner: Learner) -> str:
     profile, title = _learnt_so_far(learner)
     misfit = learner.misfit
     said = [f"The layout does not describe whoever answers {misfit}."] * bool(misfit)
-    return nodes_html(profile.nodes_dict(), title, said)
+    data = learner.data()
+    said.append(wrong_way_round(learner.layout, data.features, data.outcomes, data.weights))
+    return nodes_html(profile.nodes_dict(), title, [*filter(None, said)])

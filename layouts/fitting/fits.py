@@ -28,10 +28,17 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.library.choice import load_for
 from animalcat.layouts.model.frames import insist_frame, instances_in, outcomes_in
-from animalcat.layouts.model.instances import Instances, TableError, left_out, told_gaps
+from animalcat.layouts.model.instances import (
+    Instances,
+    TableError,
+    left_out,
+    told_gaps,
+    with_average_chance,
+)
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.tables import guess, of_kind
-from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reporting.profile import NOT_READ, Profile
+from animalcat.layouts.watching.signs import wrong_way_round
 from animalcat.outcomes import COLUMNS, check_outcomes
 
 if TYPE_CHECKING:
@@ -59,6 +66,7 @@ class Fit(FitResult):
             misleads in each, as `Instances.misleading` has it.
         reasons: For every row that was given, why it was left out; empty if it was not.
         notes: What is assumed, in sentences.
+        inverted: Which demands are met more often where more is asked for, in a sentence.
     """
 
     agent: str = ""
@@ -67,6 +75,7 @@ class Fit(FitResult):
     misleading: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    inverted: str = ""
 
     @classmethod
     def of(cls, fitted: FitResult, **about: Any) -> Fit:
@@ -102,7 +111,8 @@ class Fit(FitResult):
         )
         about: dict[str, Any] = {"agent": self.agent or "agent", "episodes": len(played)}
         failed = not self.converged and self.diagnostics["engine"] != "smc"
-        status = dict.fromkeys(self._capabilities, "not converged") if failed else {}
+        told = "not converged" if failed else NOT_READ if self.inverted else ""
+        status = dict.fromkeys(self._capabilities, told) if told else {}
         profile = Profile.of_fit(self, status, about)
         thin = self.flat_draws[:: max(1, len(self.flat_draws) // _DRAWS)]
         return with_words(profile, thin, played)
@@ -112,7 +122,7 @@ class Fit(FitResult):
 
         Returns:
             A row for each node: kind, estimate, low and high ends of the 90 % interval, unit,
-            status and note. An estimate is missing where next to nothing was learnt.
+            status and note. Where next to nothing was learnt, the three numbers are missing.
         """
         return estimates_frame(self.profile.nodes_dict(), scales_of(self.layout, self._features))
 
@@ -121,7 +131,7 @@ class Fit(FitResult):
         return list(self.nodes)
 
     def __repr__(self) -> str:
-        return nodes_text(self.profile.nodes_dict(), self._title)
+        return "\n".join([nodes_text(self.profile.nodes_dict(), self._title), *self.remarks])
 
     def _repr_html_(self) -> str:
         return nodes_html(self.profile.nodes_dict(), self._title, self.remarks)
@@ -131,7 +141,8 @@ class Fit(FitResult):
         """What has to be known of the fit, in sentences: what was left out, assumed or failed."""
         gone = left_out(self.reasons)
         said = [f"Left out: {told_gaps(gone, len(self.reasons))}."] * bool(gone)
-        said += [f"{note[0].upper()}{note[1:]}." for note in (*self.notes, *self._caveats) if note]
+        told = (self.inverted, *self.notes, *self._caveats)
+        said += [f"{note[0].upper()}{note[1:]}." for note in told if note]
         if not self.converged and self.diagnostics["engine"] != "smc":
             said.append(f"It has not converged: {'; '.join(self.diagnostics['reasons'])}.")
         return tuple(said)
@@ -274,17 +285,14 @@ def fit_instances(
     Raises:
         ValueError: An outcome does not fit, or the layout describes no instance.
     """
+    instances, chance = with_average_chance(instances, layout, outcomes)
     covered = instances.covered(layout)
     rows, kept = covered.rows, covered.instances
     if not rows:
         raise TableError(f"layout {layout.name} describes none of the rows: {covered.gaps}")
-    request = FitRequest(
-        layout,
-        kept.features(layout),
-        outcomes[rows],
-        weights=None if weights is None else weights[rows],
-        **sampling,
-    )
+    features, results = kept.features(layout), outcomes[rows]
+    own = None if weights is None else weights[rows]
+    request = FitRequest(layout, features, results, weights=own, **sampling)
     return Fit.of(
         fit_by_nuts(request),
         agent=agent,
@@ -292,7 +300,8 @@ def fit_instances(
         paradigms=kept.paradigms,
         misleading=kept.misleading(layout),
         reasons=covered.reasons,
-        notes=(*notes, *covered.notes),
+        notes=(*notes, *chance, *covered.notes),
+        inverted=wrong_way_round(layout, features, results, own),
     )
 
 
@@ -327,7 +336,10 @@ def predict(fitted: FitResult | Learner, df: pd.DataFrame) -> pd.DataFrame:
     layout = fitted.layout
     frame = insist_frame(df, "predict(fitted, df)")
     without = tuple(COLUMNS) if _is_export(frame) else ()
-    covered = instances_in(frame, layout, without).covered(layout)
+    instances = instances_in(frame, layout, without)
+    if isinstance(fitted, FitResult) and fitted.data is not None:
+        instances, _ = with_average_chance(instances, layout, np.asarray(fitted.data.outcomes))
+    covered = instances.covered(layout)
     cells = np.full((len(frame), 3), np.nan)
     if covered.rows:
         found = predict_rows(layout, draws, covered.instances.features(layout), weights)

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.model.links import NoiseMixture
 from animalcat.layouts.model.nodes import Bernoulli, Exclusion, Feature
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.tables import (
@@ -19,6 +20,7 @@ from animalcat.layouts.model.tables import (
     check_alike,
     guess,
     nearest,
+    plain_name,
     read_sheet,
 )
 from animalcat.layouts.model.units import UnitError, conversion
@@ -26,6 +28,8 @@ from animalcat.layouts.model.units import UnitError, conversion
 __all__ = ["CoveredInstances", "Instances", "OutcomeTable", "TableError", "read_csv"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+_WEIGHTS: Final = ("weight", "weights")
+"""Columns that are taken for what an outcome counts as, where they are no demands."""
 Rows: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | Sequence[int]
 
 
@@ -70,6 +74,7 @@ class Instances:
         ):
             if given and len(given) != len(self.values):
                 raise TableError(f"{len(given)} {what} for {len(self.values)} instances")
+        check_alike(self.names, "instances")
         if self.units and len(self.units) != len(self.columns):
             raise TableError(f"{len(self.units)} units for {len(self.columns)} columns")
 
@@ -245,16 +250,10 @@ class Instances:
 
     def _notes(self, layout: Layout, table: Floats, rows: Sequence[int]) -> Iterable[str]:
         """What is assumed of the instances that are described, in sentences."""
-        for feature, column in zip(layout.features, table[rows].T, strict=False):
-            lost = int(np.isnan(column).sum())
-            if (
-                lost
-                and feature.if_missing is not None
-                and feature.name not in _features_of_calibration(layout)
-            ):
-                unit = f" {feature.unit}" * (feature.unit != "1")
-                who = f"{lost} of {len(column)} instances have no" if lost < len(column) else "no"
-                yield f"{who} {feature.name}: {feature.if_missing:g}{unit} is taken (if_missing)"
+        yield from assumed_values(layout, table[rows], but=chances_of(layout))
+        for column in self.columns:
+            if plain_name(column) in _WEIGHTS and column not in layout.feature_names:
+                yield f"column {column} is no demand and weighs nothing: outcomes count as one each"
         if self.text:
             yield f"columns of text are no meta-features and left out: {', '.join(self.text)}"
         absent = [
@@ -293,6 +292,59 @@ class Instances:
             hint = guess(name, self.columns)
             columns = ", ".join(self.columns)
             raise TableError(f"no column {name!r}; columns: {columns}.{hint}") from None
+
+
+def chances_of(layout: Layout) -> set[str]:
+    """Features that are the chance level of noise, which `with_average_chance` fills in."""
+    links = (node.link for node in layout.derived)
+    return {
+        link.nu for link in links if isinstance(link, NoiseMixture) and isinstance(link.nu, str)
+    }
+
+
+def assumed_values(layout: Layout, table: Floats, *, but: Collection[str] = ()) -> Iterable[str]:
+    """What a layout fills in by itself, with how often, in sentences without their ends.
+
+    Args:
+        layout: The layout.
+        table: (instances, features and perhaps more), NaN where one is missing.
+        but: Features of which nothing is said.
+    """
+    for feature, column in zip(layout.features, table.T, strict=False):
+        lost = int(np.isnan(column).sum())
+        taught = feature.name in _features_of_calibration(layout)
+        if lost and feature.if_missing is not None and not taught and feature.name not in but:
+            unit = f" {feature.unit}" * (feature.unit != "1")
+            who = f"{lost} of {len(column)} instances have no" if lost < len(column) else "no"
+            yield f"{who} {feature.name}: {feature.if_missing:g}{unit} is taken (if_missing)"
+
+
+def with_average_chance(
+    instances: Instances, layout: Layout, outcomes: Floats
+) -> tuple[Instances, list[str]]:
+    """Instances with the chance level of noise where no column has it: 1 less the average outcome.
+
+    So Burden et al. 2023 print it, of each agent.
+
+    Returns:
+        The instances, and what was taken, in a sentence without its end.
+    """
+    notes: list[str] = []
+    for name in sorted(chances_of(layout)):
+        rule = layout.features[layout.feature_names.index(name)].if_missing
+        there = name in instances and np.isfinite(instances.column(name)).any()
+        if rule is not None and not there and len(outcomes):
+            chance = 1.0 - float(np.nanmean(outcomes))
+            kept = [k for k, column in enumerate(instances.columns) if column != name]
+            filled = np.full((len(instances), 1), chance)
+            instances = replace(
+                instances,
+                columns=(*(instances.columns[k] for k in kept), name),
+                values=np.hstack([instances.values[:, kept], filled]),
+                units=(*(instances.units[k] for k in kept), None) if instances.units else (),
+            )
+            notes.append(f"no {name}: 1 less the average outcome, {chance:.2f}, is taken")
+    return instances, notes
 
 
 def _features_of_calibration(layout: Layout) -> set[str]:

@@ -255,16 +255,17 @@ def name_and_unit(head: str) -> tuple[str, str | None]:
 
 
 def check_alike(names: Iterable[str], what: str) -> None:
-    """Refuse names that differ in case alone, or by what is easily overlooked.
+    """Refuse names that differ in case alone, or by white space around them.
 
     Raises:
         TableError: Two do.
     """
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(plain_name(name), name)
-        if other != name and other.casefold() == name.casefold():
-            raise TableError(f"{what} {other!r} and {name!r} differ in case alone; give one name")
+        other = seen.setdefault(name.strip().casefold(), name)
+        if other != name:
+            how = "white space" if other.strip() == name.strip() else "case"
+            raise TableError(f"{what} {other!r} and {name!r} differ in {how} alone; give one name")
 
 
 def plain_name(name: str) -> str:

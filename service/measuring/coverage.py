@@ -11,7 +11,7 @@ import numpy as np
 from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.model.expressions import ONE
-from animalcat.layouts.model.instances import left_out, told_gaps
+from animalcat.layouts.model.instances import assumed_values, left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.marks import UNPASSABLE
@@ -36,6 +36,7 @@ class Coverage:
         unpassable: Number of covered instances that no play can pass; they are covered only if they
             were asked for.
         cannot_fail: Number of covered instances that every play passes.
+        assumed: What the layout fills in by itself, with how often, in sentences without ends.
     """
 
     layout: str
@@ -44,6 +45,7 @@ class Coverage:
     advice: str = ""
     unpassable: int = 0
     cannot_fail: int = 0
+    assumed: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -139,6 +141,7 @@ def coverage(layout: Layout, battery: Battery, *, keep_unpassable: bool = False)
         _advice(layout, battery, reasons.values()) if reasons else "",
         len(battery.marks.unpassable.keys() & rows),
         len(battery.marks.sure.keys() & rows),
+        tuple(assumed_values(layout, table)),
     )
 
 

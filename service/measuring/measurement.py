@@ -216,6 +216,7 @@ class Measurement:
             "asked": {n: {"arenas": arenas[n], "episodes": episodes[n]} for n in arenas},
             "warnings": [
                 *filter(None, (better,)),
+                *(f"{note[0].upper()}{note[1:]}." for note in self.coverage.assumed),
                 *hardly_asked(layout, arenas, len(own), episodes, self.learner.n),
             ],
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,14 @@ def test_endings_in_any_case_and_nothing_hidden(folder: Path) -> None:
     assert left in told.replace("\n", " ")
     # A folder may be hidden itself, or be within one that is.
     assert len(find_arena_files(folder / "sub/.ipynb_checkpoints").files) == 1
+
+
+def test_a_file_whose_name_is_no_unicode_is_refused_by_every_door(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/gr\xfcn.yaml"))
+    path.write_text(GOOD)
+    for words in (("check", tmp_path), ("check", path), ("show", path), ("features", tmp_path)):
+        code, _, told = run(*words)
+        assert (code, r"gr\udcfcn.yaml: the name of this file is no UTF-8" in told) == (2, True)
 
 
 def test_a_name_may_be_given_with_an_ending_in_any_case() -> None:

@@ -245,6 +245,7 @@ def test_the_real_entrants_come_out_in_the_order_of_figure_9(
         entry = entries[name]
         assert entry["instances"] == 69
         assert entry["diagnostics"]["converged"]
+        assert any(note.startswith("no chance: 1 less the average") for note in entry["notes"])
         assert entry["successes"] / 69 == pytest.approx(rate, abs=0.0051)
     for column, node in ((0, "navigationAbility"), (1, "visualAbility")):
         ours = [entries[name]["nodes"][node]["mean"] for name in FIGURE_9]

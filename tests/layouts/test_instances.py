@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.instances import Instances, OutcomeTable, TableError, read_csv
+from animalcat.layouts.model.instances import (
+    Instances,
+    OutcomeTable,
+    TableError,
+    read_csv,
+    with_average_chance,
+)
 from animalcat.layouts.model.spec import Layout
 from benchmarks.synthetic import op_battery
 
@@ -92,7 +98,14 @@ def test_a_column_that_is_not_there_may_have_a_rule() -> None:
     battery = op_battery(1)
     assert "chance" not in battery
     features = battery.features(printed)
-    assert (features[:, printed.feature_names.index("chance")] == 0.5).all()
+    column = printed.feature_names.index("chance")
+    assert (features[:, column] == 0.5).all()
+    outcomes = np.zeros(len(battery))
+    outcomes[: len(battery) // 4] = 1.0
+    filled, notes = with_average_chance(battery, printed, outcomes)
+    assert filled.features(printed)[:, column] == pytest.approx(1.0 - outcomes.mean())
+    assert notes == [f"no chance: 1 less the average outcome, {1 - outcomes.mean():.2f}, is taken"]
+    assert with_average_chance(filled, printed, 1.0 - outcomes) == (filled, [])
 
 
 def test_a_value_out_of_range_is_named_by_its_instance_or_its_line() -> None:

@@ -236,6 +236,11 @@ def test_rows_and_columns_in_another_order_change_nothing() -> None:
         pytest.param(each("lava", "Lava"), "Did you mean 'lava'", id="an exclusion misspelt"),
         pytest.param(each("one,", ","), "line 2, column instance: it is empty", id="no name"),
         pytest.param(
+            each("three", "Two"),
+            "instances 'two' and 'Two' differ in case alone",
+            id="a name in two cases",
+        ),
+        pytest.param(
             each("three", "two"),
             "instance two has 2 rows; one is wanted",
             id="T7 a row pasted twice",
@@ -291,6 +296,10 @@ def test_the_python_door_excludes_too() -> None:
         table.instances.features(AAIO)
     open_only = replace(AAIO, excludes=(Exclusion("lava", above=2.0),))
     assert len(table.instances.features(open_only)) == 4
+
+
+def test_a_column_of_weights_weighs_nothing_and_that_is_said() -> None:
+    assert any("weighs nothing" in note for note in read(WIDE.replace("lava", "weight")).notes)
 
 
 def test_what_a_default_replaces_is_said() -> None:

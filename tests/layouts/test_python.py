@@ -127,7 +127,7 @@ def items() -> pd.DataFrame:
 
 def test_a_learner_says_what_it_knows(items: pd.DataFrame) -> None:
     learner = Learner(Bank.of(SUMS, items), rule=StoppingRule(6), seed=1)
-    assert learner.to_frame()["estimate"].isna().all()
+    assert learner.to_frame()[["estimate", "low", "high"]].isna().all(axis=None)
     while not learner.verdict().stop and (choice := learner.ask()):
         learner.tell(choice.instance, len(choice.instance) < 6)
     span: Any = learner.to_frame().loc["span"]

@@ -73,9 +73,8 @@ def command(
 ) -> None:
     """Work out profiles from outcomes that you already have.
 
-    Give the outcomes as a table of meta-features and outcomes (--table and --agent), as a table
-    that was imported (--table with its name), or as final rewards on arena files (--battery and
-    --outcomes). The exit code is 1 when a fit has not
+    Give the outcomes as a table of meta-features and outcomes (--table and --agent), or as final
+    rewards on arena files (--battery and --outcomes). The exit code is 1 when a fit has not
     converged.
     """
     played, layout = given_outcomes(
@@ -157,7 +156,7 @@ def _entry(agent: str, fitted: Fit, played: CoveredOutcomes) -> dict[str, Any]:
         "mean_outcome": float(outcomes.mean()) if len(outcomes) else None,
         "instances": len(outcomes),
         "coverage": played.coverage(agent),
-        "notes": list(played.notes),
+        "notes": [*dict.fromkeys(filter(None, (fitted.inverted, *played.notes, *fitted.notes)))],
         **{key: profile[key] for key in ("layout", "hdi_share", "nodes", "diagnostics")},
     }
 

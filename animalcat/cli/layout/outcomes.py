@@ -195,13 +195,12 @@ def say_what_was_left_out(played: CoveredOutcomes) -> None:
 
 
 def warn_of_bad_fits(fits: Sequence[dict[str, Fit]]) -> bool:
-    """Say which fits have not converged; whether there are any."""
-    bad = [
-        (agent, fitted)
-        for by_agent in fits
-        for agent, fitted in by_agent.items()
-        if not fitted.converged
-    ]
+    """Say which fits are of outcomes the wrong way round, and which have not converged, if any."""
+    pairs = [pair for by_agent in fits for pair in by_agent.items()]
+    for agent, fitted in pairs:
+        if fitted.inverted:
+            say(f"warning: {agent}: {fitted.inverted}", err=True)
+    bad = [(agent, fitted) for agent, fitted in pairs if not fitted.converged]
     for agent, fitted in bad:
         reasons = "; ".join(fitted.diagnostics["reasons"])
         where = f"{fitted.layout.name} ({fitted.layout.variant})"

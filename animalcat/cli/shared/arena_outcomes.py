@@ -24,6 +24,8 @@ from animalcat.layouts.model.instances import (
     CoveredOutcomes,
     Instances,
     OutcomeTable,
+    assumed_values,
+    chances_of,
     left_out,
     told_gaps,
 )
@@ -229,6 +231,11 @@ def on_battery(
         ),
     )
     features = np.array([covered.features[name] for name in names], np.float64)
+    for row, name in enumerate(names):  # what the layout fills in is no column of a table
+        there = battery.instances[battery.index[name]].features
+        for column, feature in enumerate(layout.features):
+            if feature.if_missing is not None and feature.name not in there:
+                features[row, column] = math.nan
     table = OutcomeTable(
         Instances(layout.feature_names, features, names=tuple(names)),
         tuple(kept),
@@ -237,7 +244,13 @@ def on_battery(
         ),
     )
     return OnBattery(
-        CoveredOutcomes(table, given, why, tuple(_notes(drawn & set(names), names))),
+        CoveredOutcomes(
+            *(table, given, why),
+            (
+                *_notes(drawn & {*names}, names),
+                *assumed_values(layout, features, but=chances_of(layout)),
+            ),
+        ),
         sum(name not in with_outcomes for name in covered.features),
         tuple(a for a in played if a not in kept and a not in without),
     )

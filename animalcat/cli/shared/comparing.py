@@ -60,10 +60,9 @@ def read_measured(names: Sequence[str], *, whole: bool) -> dict[str, Any]:
         except ValueError as error:
             fail(str(error))
         read[name] = [(result.agent, result)]
-    found = [one for name in names for one in read[name]]
-    return dict(
-        zip(number_agents([agent for agent, _ in found]), [o for _, o in found], strict=True)
-    )
+    found = [(agent, name, one) for name in names for agent, one in read[name]]
+    agents, sources, measured = zip(*found, strict=True)
+    return dict(zip(number_agents(agents, sources), measured, strict=True))
 
 
 def side_by_side(agents: Mapping[str, Any], *, mixed: bool) -> Comparison:

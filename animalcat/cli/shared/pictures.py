@@ -66,16 +66,15 @@ def _subjects(given: Sequence[str]) -> dict[str, Any]:
     """What is drawn, by the names of the agents."""
     held = [name for name in given if not name.endswith(PROFILES)]
     results = iter(read_sessions(held))
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, str, Any]] = []
     for name in given:
         if name.endswith(PROFILES):
-            found += read_profiles(Path(name))
+            found += [(agent, name, profile) for agent, profile in read_profiles(Path(name))]
         else:
             result = next(results)
-            found.append((result.agent, result))
-    return dict(
-        zip(number_agents([name for name, _ in found]), [one for _, one in found], strict=True)
-    )
+            found.append((result.agent, name, result))
+    agents, sources, subjects = zip(*found, strict=True) if found else ((), (), ())
+    return dict(zip(number_agents(agents, sources), subjects, strict=True))
 
 
 def _choose(subjects: Mapping[str, Any], agents: Sequence[str]) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -137,9 +138,18 @@ def test_partial_credit_and_a_pass_mark(tmp_path: Path) -> None:
     assert 0.0 < metrics["accuracy_low"] < metrics["accuracy"] < metrics["accuracy_high"] < 1.0
     log = run(adaptive(task(), LAYOUT, of, "partly.share", 6, pass_mark=0.5), tmp_path)
     assert {row["outcome"] for row in log.metadata[CHOICES]} == {1.0}
+    assert "A score of 0.5 or more is right" in log.metadata[SUMMARY]
+    wrong = adaptive(task(), LAYOUT, of, "partly.other", 6, falling=True)
+    assert {row["outcome"] for row in run(wrong, tmp_path).metadata[CHOICES]} == {0.0}
     log = run(adaptive(task(), LAYOUT, of, "partly.share", 6), tmp_path)
     assert log.error is not None
     assert "takes right or wrong" in log.error.message
+    two = Task(dataset=MemoryDataset(samples(12)), solver=generate(), scorer=[match(), partly()])
+    log = run(adaptive(two, LAYOUT, of, "match", 6), tmp_path)
+    assert log.results is not None
+    first, second = ({*one.metrics} for one in log.results.scores)
+    assert first - second == {"accuracy", "accuracy_low", "accuracy_high"}
+    assert log.results.scores[1].metrics["accuracy_of_chosen"].value == 0.5
     log = run(adaptive(task(), LAYOUT, of, "partly.none", 6), tmp_path)
     assert log.error is not None
     assert "there is no score 'partly.none'; there are: partly.share, partly.other" in (
@@ -436,9 +446,18 @@ def test_demands_that_are_missing_are_left_out_and_counted(tmp_path: Path) -> No
     assert list(plan.items.index) == ["1", "2", "4", "6"]
     table = tmp_path / "demands.csv"
     table.write_text("id,difficulty,benchmark\n1,3,sums\n2,5,sums\n9,9,other\n")
-    plan = adaptive(task, LAYOUT, table).sample_source.plan  # pyright: ignore
+    with pytest.raises(PlanError, match=r"1 of its 3 rows .* \['9'\].* 4 of 6 samples have no row"):
+        adaptive(task, LAYOUT, table)
+    plan = adaptive(task, LAYOUT, table, partial=True).sample_source.plan  # pyright: ignore
     assert plan.left_out == {"without demands": 4}
+    assert plan.notes[0] == "1 of 3 rows of demands.csv are of no sample."
     assert plan.demands == {"1": {"difficulty": 3.0}, "2": {"difficulty": 5.0}}
+    digest = hashlib.sha256(b"?").hexdigest()
+    table.write_text(f"id,difficulty,sha256\n1,3,{digest}\n2,5,{digest}\n3,4,\n")
+    adaptive(of(difficulty=[1, 2, 3]), LAYOUT, table)
+    table.write_text(f"id,difficulty,sha256\n1,3,{digest}\n2,5,{'0' * 64}\n3,4,\n")
+    with pytest.raises(PlanError, match="the demands of sample '2' were made for another text"):
+        adaptive(of(difficulty=[1, 2, 3]), LAYOUT, table)
     plan = adaptive(task, LAYOUT, lambda s: {"difficulty": 1 + s.id}).sample_source.plan  # pyright: ignore
     assert len(plan.items) == 6
 

@@ -19,6 +19,7 @@ from inspect_ai.model import Model, ModelAPI, ModelOutput, ModelUsage, get_model
 import animalcat
 from animalcat.doors.inspect.arenas import KEY, arena, arena_tools
 from animalcat.doors.inspect.results import PROFILE
+from animalcat.doors.inspect.tables import read_logs
 from animalcat.doors.speech import speaking
 from animalcat.service.host.private import server_for
 
@@ -98,6 +99,9 @@ def test_a_session_is_played_and_its_profile_stands_in_the_log(home: Path, tmp_p
     assert metrics["accuracy"] == profile["battery_rate"]["value"]
     assert log.results.headline is not None
     assert log.results.headline.metric == "accuracy"
+    frame = read_logs(log.location)
+    assert frame["instance"].str.startswith("navigation").all()
+    assert (frame["rewardDistance [m]"] > 0).all()
     sample = (log.samples or [])[0]
     assert sample.scores is not None
     about = sample.scores["outcome"].metadata or {}

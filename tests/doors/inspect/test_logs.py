@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from inspect_ai import Task, eval
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
-from inspect_ai.scorer import Score, Target, mean, scorer
+from inspect_ai.scorer import Score, Target, match, mean, scorer
 from inspect_ai.solver import TaskState, generate
 
 from animalcat.doors.inspect.logs import LogError
@@ -85,6 +85,15 @@ def test_what_cannot_be_read_says_why(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(LogError, match="has no logs"):
         read_logs(tmp_path / "empty")
+
+
+def test_a_sample_with_other_demands_in_another_log_is_refused(
+    folder: Path, tmp_path: Path
+) -> None:
+    made_anew = [one.model_copy(update={"metadata": {"length": 9}}) for one in samples(2)]
+    other = run(Task(made_anew, generate(), scorer=match(), name="sums"), tmp_path)
+    with pytest.raises(LogError, match=r"sample 'sum-00' of sums has length 1 in .* and 9 in"):
+        read_logs([folder, other.location])
 
 
 def test_damaged_empty_and_newer_logs_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from animalcat.doors.inspect import adaptive
 from animalcat.doors.inspect.logs import LogError
 from animalcat.doors.inspect.results import export, read_profile, read_results
 from animalcat.outcomes import read_outcomes
-from animalcat.service.reporting.comparison import compare
+from animalcat.service.reporting.comparison import MixedError, compare
 from tests.doors.inspect.sums import sums
 from tests.doors.inspect.test_adaptive import LAYOUT, run
 
@@ -47,6 +47,19 @@ def test_a_log_gives_a_table_a_certified_profile_and_draws(logs: list[str]) -> N
     assert len(common) >= 6
     told = " ".join(compare({"one": first, "other": second}).notes())
     assert f"of the {len(common)} arenas that both played" in told
+
+
+def test_logs_with_other_demands_of_the_same_samples_are_compared_on_demand_alone(
+    logs: list[str], tmp_path: Path
+) -> None:
+    other = run(
+        adaptive(sums(), LAYOUT, lambda s: {"difficulty": s.metadata["length"] / 2}, stop=4),
+        tmp_path,
+    )
+    profiles = {name: read_profile(name) for name in (*logs, other.location)}
+    assert not any(one.grave for one in compare(dict([*profiles.items()][:2])).differences)
+    with pytest.raises(MixedError, match="The set of demands differs"):
+        compare(profiles)
 
 
 def test_reading_a_log_in_an_event_loop_leaves_asyncio_as_it_is(

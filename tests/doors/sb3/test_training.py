@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 import animalcat
 from animalcat import Arena, Result
-from animalcat.doors.sb3.measurements import Measurements
+from animalcat.doors.sb3.measurements import Measurements, scales_for
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".clients" / "sb3" / "bin" / "python"
@@ -78,11 +78,12 @@ def test_measurements_say_their_step_and_log_intervals_as_readers_read_them(
     assert known is not None
     assert known.options["step"] == "240"
     for step, result in told:
-        row, frame = log.rows[step], result.fit.to_frame()
+        row, scales = log.rows[step], scales_for(result)
         for name in ("navigationAbility", "visualAbility", "noiseLevel"):
             low, high = row[f"animalcat/{name}_low"], row[f"animalcat/{name}_high"]
             assert low <= row[f"animalcat/{name}"] <= high
-            assert [low, high] == pytest.approx(frame.loc[name, ["low", "high"]].tolist())
+            ends = sorted(map(scales[name].convert, result.profile["nodes"][name]["hdi"]))
+            assert [low, high] == pytest.approx(ends)
         assert row["animalcat/episodes"] == 2
         rate = result.profile["battery_rate"]
         assert row["animalcat/success_rate"] == rate["value"]
