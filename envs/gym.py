@@ -21,6 +21,7 @@ from animalcat.envs.spaces import (
     action_space,
     choose_sensors,
     observation_space,
+    read_pair,
     to_gym,
 )
 from animalcat.envs.types import (
@@ -35,8 +36,8 @@ from animalcat.envs.types import (
 from animalcat.envs.window import Window
 
 if TYPE_CHECKING:
-    from animalcat.arena_configs.draws import UnityDraws
-    from animalcat.envs.sim.environment import Rng
+    from animalcat.envs.sim.environment import Rng, SimEnvironment
+    from animalcat.envs.snapshot import Snapshot
 
 NAVIGATION: Final = """\
 !ArenaConfig
@@ -159,10 +160,11 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             keep_unpassable=keep_unpassable,
         )
         self._choose(NAVIGATION if arena is None else arena)
-        if render_mode is not None and spec.camera is None:
+        if render_mode is not None and spec.camera is None and backend != "sim":
             spec = ObservationSpec(CameraSpec(_RENDER_RESOLUTION), spec.rays, spec.decision_period)
         self._backend = make_environment(backend, spec, rng, build)
-        self._unity_draws = self._stream() if rng == "unity" else None
+        draws = self._simulator("rng").unity_draws if rng == "unity" else None
+        self._unity_draws = draws
         self._begun = self._open = False
         self._load = self._loader(animalai_reset)
         self._frame: npt.NDArray[np.uint8] | None = None
@@ -206,8 +208,8 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         """Take one decision, or several one after the other, of which the reward is the sum.
 
         Args:
-            action: Any form of action that agents may answer with (see `animalcat.envs.answers`);
-                a note on it changes nothing, as nothing is recorded.
+            action: Any form of action that agents may answer with (see `animalcat.envs.answers`),
+                or a pair as a list where the space is of pairs; a note on it changes nothing.
 
         Returns:
             Observation, reward, terminated, truncated, and an info that holds `ended_by`
@@ -217,7 +219,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             ValueError: It is no action; the text shows it, and the right forms.
             RuntimeError: No episode is open, or the backend failed.
         """
-        number, *more = read_answer(action).actions
+        number, *more = read_answer(read_pair(action, self.action_space)).actions
         if not self._open:
             over = "the episode is over" if self._begun else "no episode is open"
             raise RuntimeError(f"{over}: call reset() to start one")
@@ -236,6 +238,28 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         truncated = ended_by is EndedBy.TIME_LIMIT
         terminated = step.phase is Phase.LAST and not truncated
         return seen, reward, terminated, truncated, info
+
+    def snapshot(self) -> Snapshot:
+        """This point of the episode, for `restore`; the wrappers around have no part in it.
+
+        Raises:
+            ValueError: The backend cannot do it.
+            RuntimeError: There is no episode.
+        """
+        return self._simulator("snapshot").snapshot()
+
+    def restore(self, snapshot: Snapshot) -> GymObservation:
+        """Go back to a point of an episode, which is played again up to there.
+
+        Returns:
+            What is observed there.
+
+        Raises:
+            ValueError: The backend cannot do it.
+        """
+        step = self._simulator("restore").restore(snapshot)
+        self._begun, self._open = True, step.phase is not Phase.LAST
+        return self._to_observation(step)
 
     def render(self) -> npt.NDArray[np.uint8] | None:  # type: ignore[override]
         """The latest camera image, (height, width, 3) uint8; None in the mode "human" and without.
@@ -266,24 +290,32 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             raise ValueError("the list of arenas is empty; leave arena out for one of ours")
         self._next = 0
 
-    def _loader(self, animalai_reset: bool) -> Callable[[Arena, int], Step]:
-        if not animalai_reset:
-            return self._backend.load
+    def _simulator(self, wish: str) -> SimEnvironment:
+        """The simulator.
+
+        Raises:
+            ValueError: Something else plays the arena, and cannot do what is wished for.
+        """
         from animalcat.envs.sim.environment import SimEnvironment
 
         if not isinstance(self._backend, SimEnvironment):
+            raise ValueError(f'{wish}: only the backend "sim" can')
+        return self._backend
+
+    def _loader(self, animalai_reset: bool) -> Callable[[Arena, int], Step]:
+        if not animalai_reset:
+            return self._backend.load
+        try:
+            return partial(self._simulator("animalai_reset=True").load, idle=1)
+        except ValueError:
             self._backend.close()
-            raise ValueError('animalai_reset=True: only the backend "sim" can start episodes so')
-        return partial(self._backend.load, idle=1)
-
-    def _stream(self) -> UnityDraws | None:
-        from animalcat.envs.sim.environment import SimEnvironment
-
-        return self._backend.unity_draws if isinstance(self._backend, SimEnvironment) else None
+            raise
 
     def _picture(self) -> npt.NDArray[np.uint8]:
-        if self._frame is None:
+        if not self._begun:
             raise RuntimeError("there is nothing to render: call reset() first")
+        if self._frame is None:  # nobody sees pictures, so one is drawn as it is asked for
+            self._frame = self._simulator("render").glance(_RENDER_RESOLUTION)[0]
         return np.repeat(self._frame, 3, axis=2) if self._frame.shape[2] == 1 else self._frame
 
     def _to_observation(self, step: Step) -> GymObservation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,13 @@ def to_gym(observation: Observation, sensors: Sequence[str]) -> GymObservation:
 def action_space(*, flat: bool) -> spaces.Space[Any]:
     """MultiDiscrete([3, 3]) = (move, turn), or flat Discrete(9) = 3 x move + turn."""
     return spaces.Discrete(ACTIONS) if flat else spaces.MultiDiscrete([TURNS, TURNS])
+
+
+def read_pair(action: Any, space: spaces.Space[Any]) -> Any:
+    """An action; a list as the pair that it is where the space is of pairs."""
+    if type(action) is list and isinstance(space, spaces.MultiDiscrete):
+        return tuple(cast("list[Any]", action))
+    return cast("Any", action)
 
 
 def _box(spec: ObservationSpec, name: str) -> spaces.Box:

@@ -18,6 +18,7 @@ from animalcat.envs.spaces import (
     action_space,
     choose_sensors,
     observation_space,
+    read_pair,
     to_gym,
 )
 from animalcat.envs.types import Observation
@@ -157,7 +158,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
         opening = self._episodes.opening
         if opening is None:
             raise AnimalcatError("no episode is open: call reset() first")
-        read = read_answer(action)
+        read = read_answer(read_pair(action, self.action_space))
         for note in read.notes:
             self._episodes.note(note)
         answer = self._episodes.act(read.actions)

@@ -14,16 +14,20 @@ import numpy as np
 from gymnasium import spaces
 
 from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.fingerprint import unknown
 from animalcat.envs.agents.objects import fingerprint_of
 from animalcat.envs.answers import Actions, Answer
 from animalcat.envs.spaces import GymObservation, choose_sensors, observation_space, to_gym
 from animalcat.envs.types import CameraSpec, Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.lab.agents import AgentSource, GivenAgent, read_agent
+from animalcat.lab.wrappers import REMEDY, Wrappers, is_ours
 from animalcat.values.options import SessionOptions, given_options
 
 PolicySource: TypeAlias = "Model | Callable[[GymObservation], Any] | AgentSource"
 """What a policy may be given as."""
+Boxes: TypeAlias = "Mapping[str, spaces.Box[Any]]"
+"""Spaces by sensor; by "" where there is one array."""
 
 
 class Model(Protocol):
@@ -56,7 +60,11 @@ class PolicyAgent:
     """Plays a policy: gives it observations as `animalcat/Arena-v0` does, and takes its actions."""
 
     def __init__(
-        self, decide: _Function | _Model, sensors: Sequence[str] | None, repeat: int
+        self,
+        decide: _Function | _Model,
+        sensors: Sequence[str] | None,
+        repeat: int,
+        wrappers: Wrappers | None = None,
     ) -> None:
         """Wrap a policy.
 
@@ -64,20 +72,25 @@ class PolicyAgent:
             decide: The policy.
             sensors: What of an observation it is given; None for all.
             repeat: For how many decisions an action holds.
+            wrappers: What stands between it and the arena; None: nothing.
         """
         self._decide = decide
         self._sensors = sensors
         self._repeat = repeat
+        self._wrappers = wrappers
         self._shown: tuple[str, ...] = ()
 
     def reset(self, info: EpisodeInfo) -> None:
         """Begin an episode."""
         self._shown = choose_sensors(info.observation_spec, self._sensors)
         self._decide.begin(info)
+        if self._wrappers is not None:
+            self._wrappers.begin(info.seed, self._decide)
 
     def act(self, observation: Observation) -> Answer:
         """Decide."""
-        action = self._decide(to_gym(observation, self._shown))
+        decide = self._decide if self._wrappers is None else self._wrappers.act
+        action = decide(to_gym(observation, self._shown))
         return action if self._repeat == 1 else Actions([action] * self._repeat)
 
 
@@ -86,6 +99,7 @@ def read_policy(
     name: str | None,
     options: SessionOptions,
     *,
+    env: Any,
     sensors: Sequence[str] | None,
     spec: ObservationSpec | None,
     deterministic: bool,
@@ -98,6 +112,7 @@ def read_policy(
         source: What `animalcat.measure` takes.
         name: What its sessions call it; None for its class or function.
         options: Those of the session.
+        env: What a policy was trained in, with all wrappers; None for what a model says.
         sensors: What a policy is given of an observation; None for what it was trained on.
         spec: What it sees; None for what it was trained on.
         deterministic: Whether a model takes its likeliest action.
@@ -108,10 +123,10 @@ def read_policy(
         AnimalcatError: It is neither, or it was trained on other observations.
     """
     if (agent := _agent_of(source, name, options.get("slots") or 1)) is not None:
-        if sensors is not None or repeat != 1:
+        if sensors is not None or repeat != 1 or env is not None:
             raise AnimalcatError(
-                f"sensors and repeat are for policies, and {agent.name} is an agent, which sees "
-                "everything and may answer Actions([...])",
+                f"env, sensors and repeat are for policies, and {agent.name} is an agent, which "
+                "sees everything and may answer Actions([...])",
                 "INVALID_REQUEST",
             )
         return ReadPolicy(_at(agent, step), spec)
@@ -124,23 +139,35 @@ def read_policy(
     policy, said = cast("Any", source), {"repeat": str(repeat)}
     decide: _Model | _Function
     if callable(getattr(policy, "predict", None)):
-        spec = spec or _observation_of_training(policy, options)
-        sensors = _sensors_of_model(policy, sensors, given_options(SessionOptions, options, spec))
-        decide, known = _Model(policy, deterministic), fingerprint_of(policy)
+        decide, trained = _Model(policy, deterministic), _spaces(policy)
         said["deterministic"] = str(deterministic)
     elif callable(policy):
-        decide, known = _Function(policy), fingerprint_of(policy)
+        decide, trained = _Function(policy), _spaces(None)
     else:
         raise AnimalcatError(
             f"a policy is a model with predict, a function of an observation, or an agent with "
             f"reset(info) and act(observation); this is of {type(source).__name__}: {source!r:.60}",
             "INVALID_REQUEST",
         )
+    wrappers = _wrappers(policy, env, trained)
+    if spec is None and not {"camera", "decision_period", "privileged"} & options.keys():
+        spec = _spec_of_pictures(trained) if wrappers is None else wrappers.spec
+    shown = given_options(SessionOptions, options, spec).get("observation_spec")
+    if wrappers is None:
+        sensors = _sensors_of_model(policy, trained, sensors, shown or ObservationSpec())
+    else:
+        sensors = _sensors_of_wrappers(wrappers, sensors, shown or ObservationSpec())
+    known = fingerprint_of(policy)
+    if wrappers is not None and wrappers.names:
+        said["wrappers"] = f"{', '.join(wrappers.names)} {(wrappers.digest or '')[:16]}"
+        if wrappers.digest is None:
+            known = unknown(known.name, said["wrappers"])
     if known.known:
         said["sensors"] = "all" if sensors is None else ", ".join(sensors)
         known = replace(known, options={**known.options, **said})
     called = name or str(getattr(policy, "__name__", type(policy).__name__)).strip("<>")
-    player = PolicyAgent(decide, sensors, repeat)
+    around = wrappers if wrappers is not None and wrappers.names else None
+    player = PolicyAgent(decide, sensors, repeat, around)
     return ReadPolicy(_at(GivenAgent(called, "", player, known, policy), step), spec)
 
 
@@ -259,59 +286,127 @@ class _Chance:
             self._torch.set_rng_state(before)
 
 
-def _observation_of_training(model: Any, options: SessionOptions) -> ObservationSpec | None:
-    """What the model's own environment shows, or else what its spaces tell; None if neither."""
-    if {"camera", "decision_period", "privileged"} & options.keys():
-        return None
-    with suppress(Exception):  # no environment, or one of somebody else
-        shown = model.get_env().get_attr("observation_spec")[0]
-        if isinstance(shown, ObservationSpec):
-            return shown
-    for shape in _shapes(model).values():
+def _wrappers(policy: Any, env: Any, trained: Boxes) -> Wrappers | None:
+    """What a policy was trained in; None where nobody says.
+
+    Raises:
+        AnimalcatError: It cannot be taken along, or the model saw something else.
+    """
+    if env is None:
+        with suppress(Exception):  # it has none, or is somebody else's
+            env = policy.get_env()
+        if env is None or not is_ours(env):
+            return None
+    wrappers = Wrappers(env)
+    shown = _boxes(wrappers.space)
+    if trained and not (
+        trained.keys() == shown.keys()
+        and all(_alike(shown[name].shape, box.shape) for name, box in trained.items())
+    ):
+        raise AnimalcatError(
+            f"the model was trained on {_in_words(trained)}, and env shows {_in_words(shown)}: "
+            f"{REMEDY}",
+            "OBSERVATION_MISMATCH",
+        )
+    return wrappers
+
+
+def _sensors_of_wrappers(
+    wrappers: Wrappers, sensors: Sequence[str] | None, shown: ObservationSpec
+) -> tuple[str, ...]:
+    """The sensors that wrappers are given.
+
+    Raises:
+        AnimalcatError: The session shows others, or others are asked for.
+    """
+    there = choose_sensors(shown)
+    asked = set(sensors or wrappers.sensors)
+    if (
+        asked != set(wrappers.sensors)
+        or not asked <= set(there)
+        or (observation_space(shown, wrappers.sensors) != wrappers.arena_space)
+    ):
+        told = _in_words(_boxes(observation_space(shown, sensors or there)))
+        raise AnimalcatError(
+            f"the policy was trained on {_in_words(_boxes(wrappers.arena_space))}, and the session "
+            f"shows {told}: leave out sensors= and what says what is observed",
+            "OBSERVATION_MISMATCH",
+        )
+    return wrappers.sensors
+
+
+def _spec_of_pictures(trained: Boxes) -> ObservationSpec | None:
+    """What a model sees, as far as its spaces tell; None if they do not."""
+    for shape in (box.shape for box in trained.values()):
         if len(shape) == 3:
             channels, side = min(shape), max(shape)
             return ObservationSpec(CameraSpec(side, grayscale=channels == 1))
     return None
 
 
-def _shapes(model: Any) -> Mapping[str, tuple[int, ...]]:
-    """The shapes of what a model observes by sensor; by "" where it is one array."""
-    space = getattr(model, "observation_space", None)
-    if isinstance(space, spaces.Dict):
-        parts = cast("Mapping[str, Any]", cast("Any", space).spaces)
-        return {name: part.shape or () for name, part in parts.items()}
-    return {"": space.shape or ()} if isinstance(space, spaces.Box) else {}
+def _spaces(model: Any) -> Boxes:
+    """The spaces of what a model observes by sensor; by "" where it is one array."""
+    return _boxes(getattr(model, "observation_space", None))
+
+
+def _boxes(space: Any) -> Boxes:
+    named = isinstance(space, spaces.Dict)
+    parts: Mapping[str, Any] = cast("Any", space).spaces if named else {"": space}
+    return {
+        name: cast("spaces.Box[Any]", part)
+        for name, part in parts.items()
+        if isinstance(part, spaces.Box)
+    }
 
 
 def _sensors_of_model(
-    model: Any, sensors: Sequence[str] | None, asked: Mapping[str, Any]
+    model: Any,
+    trained: Boxes,
+    sensors: Sequence[str] | None,
+    spec: ObservationSpec,
 ) -> tuple[str, ...] | None:
-    """The sensors that a model was trained on.
+    """The sensors that a model was trained on, of which nobody says in what.
 
     Raises:
-        AnimalcatError: What the session shows is nothing that it was trained on.
+        AnimalcatError: What the session shows is nothing that it was trained on, or something has
+            changed what it saw.
     """
-    shapes = _shapes(model)
-    spec: ObservationSpec = asked.get("observation_spec") or ObservationSpec()
-    there = choose_sensors(spec)
-    if not shapes:
+    if not trained:
         return tuple(sensors) if sensors is not None else None
-    shown = {name: cast("spaces.Box", observation_space(spec, (name,))).shape for name in there}
-    wanted = tuple(sensors) if sensors is not None else tuple(shapes)
-    if sensors is None and "" in shapes:
-        wanted = tuple(name for name in there if _alike(shown[name], shapes[""]))[:1]
-    if sensors is None and "" in shapes and not wanted:
-        wanted = ("",)
-    trained = shapes if "" not in shapes else dict.fromkeys(wanted, shapes[""])
-    if wanted and all(
-        name in trained and _alike(shown.get(name), trained[name]) for name in wanted
+    there = choose_sensors(spec)
+    shown = {name: cast("spaces.Box[Any]", observation_space(spec, (name,))) for name in there}
+    chosen = tuple(sensors) if sensors is not None else tuple(trained)
+    if sensors is None and "" in trained:
+        shape = trained[""].shape
+        chosen = tuple(name for name in there if _alike(shown[name].shape, shape))[:1] or ("",)
+    saw = trained if "" not in trained else dict.fromkeys(chosen, trained[""])
+    if not chosen or not all(
+        name in saw and name in shown and _alike(shown[name].shape, saw[name].shape)
+        for name in chosen
     ):
-        return wanted
-    raise AnimalcatError(
-        f"the model was trained on {_in_words(shapes)}, and the session shows {_in_words(shown)}: "
-        "give the observation_spec of its training (or camera=, decision_period=) and its sensors=",
-        "OBSERVATION_MISMATCH",
-    )
+        raise AnimalcatError(
+            f"the model was trained on {_in_words(trained)}, and the session shows "
+            f"{_in_words(shown)}: give the observation_spec of its training (or camera=, "
+            f"decision_period=) and its sensors=; or {REMEDY}",
+            "OBSERVATION_MISMATCH",
+        )
+    last: Any = getattr(model, "_last_obs", None)
+    for name in chosen:
+        low, high = _ends(shown[name])
+        part: Any = last if "" in trained or last is None else last.get(name)
+        seen = _ends(saw[name]) if part is None else (float(np.min(part)), float(np.max(part)))
+        if _ends(saw[name]) != (low, high) or not low <= seen[0] <= seen[1] <= high:
+            raise AnimalcatError(
+                f"something changed the {name} that the model was trained on, such as "
+                f"VecNormalize: it saw {seen[0]:g} to {seen[1]:g}, and the arena shows {low:g} to "
+                f"{high:g}: {REMEDY}",
+                "OBSERVATION_MISMATCH",
+            )
+    return chosen
+
+
+def _ends(box: spaces.Box[Any]) -> tuple[float, float]:
+    return float(box.low.min()), float(box.high.max())
 
 
 def _alike(shown: tuple[int, ...] | None, trained: tuple[int, ...]) -> bool:
@@ -321,6 +416,8 @@ def _alike(shown: tuple[int, ...] | None, trained: tuple[int, ...]) -> bool:
     )
 
 
-def _in_words(shapes: Mapping[str, tuple[int, ...]]) -> str:
-    told = [f"{name or 'an array'} {'x'.join(map(str, shape))}" for name, shape in shapes.items()]
-    return ", ".join(told)
+def _in_words(shown: Boxes) -> str:
+    """Spaces by their names and shapes."""
+    return ", ".join(
+        f"{name or 'an array'} {'x'.join(map(str, box.shape))}" for name, box in shown.items()
+    )

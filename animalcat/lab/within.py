@@ -40,6 +40,7 @@ def measure(
     battery: Arenas,
     *,
     folder: str | os.PathLike[str] = ".animalcat",
+    env: Any = None,
     sensors: tuple[str, ...] | None = None,
     deterministic: bool = True,
     repeat: int = 1,
@@ -75,10 +76,13 @@ def measure(
             every episode begins.
         battery: What `Lab.battery` takes.
         folder: The data directory; it is made if it is not there.
+        env: The environment that a policy was trained in, of Gymnasium or Stable-Baselines3: it
+            is measured behind the same wrappers, with their statistics as they are. By default that
+            which a model has; one that was loaded has none. The environment itself is not touched.
         sensors: What of an observation a policy is given, as in `animalcat/Arena-v0`. By default
             what the model was trained on, and all for a function.
         deterministic: A model takes its likeliest action; else it draws one, by the episode's seed.
-        repeat: For how many decisions an action of the policy holds.
+        repeat: For how many decisions an action of the policy holds, where no wrapper says so.
         step: After how many steps of training this is; name and fingerprint of the agent say it.
         name: What the agent is called; by default by its class or function.
         layout: As for `Lab.measure`, like what follows.
@@ -104,6 +108,7 @@ def measure(
         agent,
         name,
         options,
+        env=env,
         sensors=sensors,
         spec=observation_spec,
         deterministic=deterministic,

@@ -61,6 +61,8 @@ _IDLE: Final = (
     *(random.Random, np.random.Generator, np.random.RandomState),
 )
 """What has no part in what an agent is: with another seed it is the same one."""
+_NOT_HELD: Final = ("__weakref__", "_np_random", "_np_random_seed")
+"""Attributes that are no content; the last are Gymnasium's, which makes chance when it is asked."""
 _REDUCING: Final = ("__reduce__", "__reduce_ex__", "__getstate__")
 """Methods by which an object says itself what it holds."""
 
@@ -95,6 +97,16 @@ def note_played(agent: object) -> None:
     key = _held(agent)
     if (met := _met.get(id(key))) is not None and met[0]() is key:
         _met[id(key)] = *met[:2], _read_now(agent).digest
+
+
+def digest_content(value: object) -> str | None:
+    """SHA-256 of a value and of the code that it is of; None if something cannot be read."""
+    reader = _Reader()
+    try:
+        found = reader.digest(value)
+        return reader.digest((found, sorted(reader.parts.items()), sorted(reader.packages.items())))
+    except _UnreadableError:
+        return None
 
 
 def _held(agent: object) -> object:
@@ -298,7 +310,8 @@ def _state(value: object) -> list[tuple[str, object]]:
         for name in (slots,) if isinstance(slots, str) else slots:
             if hasattr(value, name):
                 held.setdefault(name, getattr(value, name))
-    held.pop("__weakref__", None)
+    for name in _NOT_HELD:
+        held.pop(name, None)
     own = any(getattr(kind, name) is not getattr(object, name) for name in _REDUCING)
     if not own and (held or kind.__module__ == "__main__"):
         return sorted(held.items())

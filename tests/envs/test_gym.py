@@ -15,6 +15,7 @@ from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.gym import NAVIGATION, ArenaEnv
+from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import EndedBy, Phase
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -168,6 +169,59 @@ def test_what_is_wrong_with_an_arena_is_raised(tmp_path: Path, text: str, words:
             make()
         assert all(word in str(caught.value) for word in words), caught.value
         assert caught.value.problems
+
+
+def test_a_picture_is_drawn_as_it_is_asked_for_and_no_sooner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    env = ArenaEnv(ahead("GoodGoal"), render_mode="rgb_array")
+    drawn: list[int] = []
+    glance = SimEnvironment.glance
+
+    def note_glance(self: SimEnvironment, side: int) -> Any:
+        drawn.append(side)
+        return glance(self, side)
+
+    monkeypatch.setattr(SimEnvironment, "glance", note_glance)
+    seen, _ = env.reset(seed=0)
+    assert seen in env.observation_space
+    assert "camera" not in env.observation_space
+    env.step(3)
+    assert drawn == []
+    first, again = env.render(), env.render()
+    assert first is again
+    assert drawn == [256]
+    camera = ArenaEnv(ahead("GoodGoal"), camera=True, resolution=256, render_mode="rgb_array")
+    camera.reset(seed=0)
+    camera.step(3)
+    assert np.array_equal(camera.render(), first)  # pyright: ignore[reportArgumentType]
+
+
+def test_lists_are_pairs_where_the_space_is_of_pairs() -> None:
+    env = ArenaEnv(ahead("GoodGoal"), sensors=["position"])
+    env.reset(seed=0)
+    for _ in range(10):
+        seen, *_ = env.step([1, 0])  # pyright: ignore[reportArgumentType]
+    assert seen[2] > 10.1
+    flat = ArenaEnv(ahead("GoodGoal"), flat_actions=True)
+    flat.reset(seed=0)
+    with pytest.raises(ValueError, match="a list could be one pair or several"):
+        flat.step([1, 0])  # pyright: ignore[reportArgumentType]
+
+
+def test_a_search_goes_back_to_where_it_was() -> None:
+    env = gymnasium.make("animalcat/Arena-v0", arena=ahead("GoodGoal"), sensors=["rays"])
+    inner = env.unwrapped
+    assert isinstance(inner, ArenaEnv)
+    env.reset(seed=0)
+    env.step(3)
+    here = inner.snapshot()
+    before = [env.step(action)[0] for action in (3, 4, 3)]
+    while not (ended := env.step(3))[2]:
+        pass
+    assert ended[4] == {"ended_by": "goal"}
+    inner.restore(here)
+    assert all((env.step(a)[0] == seen).all() for a, seen in zip((3, 4, 3), before, strict=True))
 
 
 def test_render_shows_the_camera() -> None:

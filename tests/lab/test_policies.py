@@ -32,7 +32,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(source: Any, **given: Any) -> ReadPolicy:
-    usual = {"sensors": None, "spec": None, "deterministic": True, "repeat": 1, "step": None}
+    usual = {
+        "env": None,
+        "sensors": None,
+        "spec": None,
+        "deterministic": True,
+        "repeat": 1,
+        "step": None,
+    }
     options = {key: given.pop(key) for key in [*given] if key not in usual}
     asked: dict[str, Any] = {**usual, **given}
     return read_policy(source, None, options, **asked)  # pyright: ignore[reportArgumentType]
@@ -42,9 +49,10 @@ class Model:
     """A recurrent model that goes on, and turns at every fifth step of an episode."""
 
     def __init__(self, *shape: int, **parts: int) -> None:
-        box = spaces.Box(0.0, 255.0, shape, np.float32)
+        box = spaces.Box(0.0, 255.0 if len(shape) == 3 else 1.0, shape, np.float32)
+        ends = {"rays": (0.0, 1.0), "velocity": (-10_000.0, 10_000.0)}
         named: dict[str, Any] = {
-            name: spaces.Box(0.0, 255.0, (size,), np.float32) for name, size in parts.items()
+            name: spaces.Box(*ends[name], (size,), np.float32) for name, size in parts.items()
         }
         self.observation_space = spaces.Dict(named) if parts else box
         self.weight = 1.0
@@ -123,10 +131,7 @@ def test_a_model_of_an_environment_sees_what_that_shows() -> None:
 
     class Trained(Model):
         def get_env(self) -> Any:
-            return self
-
-        def get_attr(self, name: str) -> list[Any]:
-            return [env.get_wrapper_attr(name)]
+            return env
 
     size = int(np.prod(env.observation_space.shape or ()))
     spec = read(Trained(size)).spec
@@ -155,3 +160,113 @@ def test_what_is_no_policy_is_refused_by_a_sentence(
 ) -> None:
     with pytest.raises(AnimalcatError, match=words):
         read(source, **given)
+
+
+class Shifted(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Shows rays from -1 to 1."""
+
+    def __init__(self, env: Any, by: float = 1.0) -> None:
+        super().__init__(env)
+        self.observation_space = spaces.Box(-1.0, 1.0, (70,), np.float32)
+        self.by = by
+
+    def observation(self, observation: Any) -> Any:
+        return 2 * observation - self.by
+
+
+class Repeated(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Takes each action three times, and shows the mean of what came after each."""
+
+    def step(self, action: Any) -> Any:
+        frames: list[Any] = []
+        while True:
+            seen, *rest = self.env.step(action)
+            frames.append(seen)
+            if len(frames) == 3 or rest[1] or rest[2]:
+                return np.mean(frames, 0).astype(np.float32), *rest
+
+
+def trained_in(**kinds: Any) -> Any:
+    """A training's environment: rays, moved, in three steps, normalised, and stacked."""
+    env = gymnasium.make("animalcat/Arena-v0", arena=to_yaml(NEAR["near"].config), sensors=["rays"])
+    env = gymnasium.wrappers.NormalizeObservation(Repeated(Shifted(env, **kinds)))
+    return gymnasium.wrappers.FrameStackObservation(env, 2)
+
+
+class Stacked(Model):
+    """A model that sees two frames of rays."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__()
+        self.observation_space, self.env = env.observation_space, env
+
+    def get_env(self) -> Any:
+        return self.env
+
+
+def test_a_model_is_measured_behind_the_wrappers_that_it_was_trained_in(folder: Path) -> None:
+    env = trained_in()
+    env.reset(seed=3)
+    for _ in range(8):
+        env.step((0, 1))
+    statistics = env.get_wrapper_attr("obs_rms")
+    kept = statistics.mean.copy()
+    model = Stacked(env)
+    result = animalcat.measure(model, NEAR, folder=folder, **FEW)
+    known = result.session.identity.fingerprint
+    assert known is not None
+    words = known.options["wrappers"]
+    assert words.startswith("FrameStackObservation, NormalizeObservation, Repeated, Shifted ")
+    assert (statistics.mean == kept).all()  # the training's own are as they were
+    assert len(model.asked) == -(-result.episodes[0].steps // 3)
+    env.get_wrapper_attr("set_wrapper_attr")("update_running_mean", False)
+    seen, _ = env.reset(seed=0)
+    for known_frames, state, *_ in model.asked:
+        assert known_frames == pytest.approx(seen, abs=1e-5)
+        seen, *_ = env.step(np.array(4 if (state or 0) % 5 == 4 else 3))
+    again = animalcat.measure(model, NEAR, folder=folder, **FEW)
+    assert again.session.id == result.session.id
+    statistics.mean = statistics.mean + 1
+    assert animalcat.measure(model, NEAR, folder=folder, **FEW).session.id != result.session.id
+
+
+def test_what_a_wrapper_raises_is_raised_and_nothing_waits(folder: Path) -> None:
+    class Failing(Stacked):
+        def predict(self, *seen: Any, **_: Any) -> Any:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        animalcat.measure(Failing(trained_in()), NEAR, folder=folder, **FEW)
+
+
+class Normalised(Model):
+    """A model that was saved, behind `VecNormalize`: of that it has its last observation alone."""
+
+    _last_obs = np.full((1, 70), -2.5)
+
+
+class Elsewhere(Model):
+    """A model that was saved, behind `NormalizeObservation`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = spaces.Box(-np.inf, np.inf, (70,), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Normalised(70), "something changed the rays .* it saw -2.5 to -2.5, .* as env=:"),
+        (Elsewhere(), "something changed the rays .* it saw -inf to inf, .* as env=:"),
+        (Model(280), "was trained on an array 280, .* as env=:"),
+    ],
+)
+def test_what_something_unknown_has_changed_is_refused_with_what_to_hand_over(
+    model: Model, words: str
+) -> None:
+    with pytest.raises(AnimalcatError, match=words) as error:
+        read(model)
+    assert error.value.code == "OBSERVATION_MISMATCH"
+    plain = gymnasium.make("animalcat/Arena-v0", sensors=["rays"])
+    if isinstance(model, Normalised):
+        assert read(model, env=plain).agent.fingerprint is not None

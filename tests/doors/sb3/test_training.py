@@ -116,6 +116,12 @@ def test_a_training_is_measured_and_goes_as_it_would_without(tmp_path: Path) -> 
     assert told["steps"] == [128, 256]
     assert told["same"]  # the training draws nothing else, and learns the same
     assert told["deterministic"] == ["False", "False"]
+    assert all(told["tensors"])
+    wrapped = told["wrapped"]
+    assert " VecNormalize, VecFrameStack " in wrapped["trained"]
+    assert "hand over what it was trained in as env=" in wrapped["loaded"]
+    assert wrapped["given"] == wrapped["trained"]
+    assert "FlattenObservation changes what the model sees" in wrapped["apart"]
     rows = list(csv.DictReader((tmp_path / "progress.csv").open()))
     measured = [row for row in rows if row.get("animalcat/navigationAbility")]
     assert len(measured) == 2
@@ -124,4 +130,4 @@ def test_a_training_is_measured_and_goes_as_it_would_without(tmp_path: Path) -> 
         assert ends == sorted(ends, key=float)
         assert 0.0 <= float(row["animalcat/success_rate"]) <= 1.0
     with animalcat.local(tmp_path / "study") as lab:
-        assert {result.agent for result in lab.results()} == {"PPO-128", "PPO-256"}
+        assert {result.agent for result in lab.results()} == {"PPO-128", "PPO-256", "PPO"}
