@@ -105,12 +105,12 @@ def _unmatched(
     bare = [name for name in instances if name not in found]
     used = {PurePosixPath(name).name for name in found}
     lost = [name for name in rows if name not in used]
-    said = {
-        "no-row": bare and f"{len(bare)} arenas have no row, and go by their names: {some(bare)}",
-        "no-arena": lost and f"{len(lost)} rows name no arena here: {some(lost)}",
-    }
+    said = (
+        ("no-row", bare, "arenas have no row, and go by their names"),
+        ("no-arena", lost, "rows name no arena here"),
+    )
     return [
-        Problem("the table", None, "", "warning", code, words)
-        for code, words in said.items()
-        if words
+        Problem("the table", None, "", "warning", code, f"{len(names)} {words}: {some(names)}")
+        for code, names, words in said
+        if names
     ]

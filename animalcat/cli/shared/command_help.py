@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -179,5 +179,6 @@ def _insist_output_is_not_read(given: Mapping[str, Any]) -> None:
 
 def _each(value: Any) -> list[str | Path]:
     """A parameter's values, as far as they may name files."""
-    values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+    several = isinstance(value, list | tuple)
+    values: Sequence[Any] = cast("Sequence[Any]", value) if several else [value]
     return [one for one in values if isinstance(one, str | Path)]
