@@ -278,7 +278,8 @@ def test_a_step_without_an_episode_says_how_one_is_started() -> None:
 
 
 def test_several_arenas_are_played_in_turn() -> None:
-    short, long = ahead("GoodGoal", 1), ahead("GoodGoal", 250)
+    long = ahead("GoodGoal", 250)
+    short = long.replace("timeLimit: 250", "timeLimit: 1\n    pass_mark: -9")
     env = ArenaEnv([short, load_text(long, "long").config.first])
     ends = [run(env)[3]["ended_by"] for _ in range(4)]
     assert ends == ["time_limit", "goal"] * 2

@@ -70,7 +70,7 @@ parameters:
   z: {uniform: [20, 30]}
   x: {uniform: [18, 22]}
 arena:
-  timeLimit: 30
+  timeLimit: 300
   items:
     - {name: Agent, positions: [[x, 5]]}
     - {name: GoodGoal, positions: [[x, z]], sizes: [1]}
