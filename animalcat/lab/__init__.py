@@ -10,7 +10,8 @@ and a `Video`; a `ResultList` of several sessions, and a `CampaignResult` of sev
 found out, with its `profile`, `episodes` and `pictures`; `campaigns` are of several agents, `drawn`
 reads what a comparison needs, and `forecast` predicts a battery. `recordings`, `path` and
 `received` read what they need from the server. `progress` shows how far a session is. `within`
-measures in this process, without a server; and `policies` makes agents of what was trained.
+measures in this process, without a server; and `policies` makes agents of what was trained, behind
+the `wrappers` with which it was.
 """
 
 from __future__ import annotations

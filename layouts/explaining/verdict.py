@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.seen import sum_up_episodes
+from animalcat.layouts.adaptive.signs import wrong_way_round
 from animalcat.layouts.explaining.controls import Standing
 from animalcat.layouts.explaining.faked import confusing_cues, find_cues
 from animalcat.layouts.explaining.judgement import Judgement, judge_layout
@@ -38,7 +39,6 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 from animalcat.layouts.watching.cues import CueFinding
-from animalcat.layouts.watching.signs import wrong_way_round
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Told: TypeAlias = Literal["can", "faked", "cannot", "unknown"]

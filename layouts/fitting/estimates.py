@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.seen import sum_up_episodes
+from animalcat.layouts.adaptive.signs import wrong_way_round
 from animalcat.layouts.explaining.faked import find_cues
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.limits import thin_draws
@@ -23,7 +24,6 @@ from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.spec import Layout, SpecificationError
 from animalcat.layouts.model.units import NOT_KNOWN
 from animalcat.layouts.reporting.profile import Profile, learnt
-from animalcat.layouts.watching.signs import wrong_way_round
 from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 
 if TYPE_CHECKING:

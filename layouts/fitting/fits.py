@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.signs import wrong_way_round
 from animalcat.layouts.checking.predict import predict as predict_rows
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.readings import with_readings
@@ -38,7 +39,6 @@ from animalcat.layouts.model.instances import (
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.tables import guess, of_kind
 from animalcat.layouts.reporting.profile import NOT_READ, Profile
-from animalcat.layouts.watching.signs import wrong_way_round
 from animalcat.outcomes import COLUMNS, check_outcomes
 
 if TYPE_CHECKING:

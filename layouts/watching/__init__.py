@@ -3,7 +3,7 @@
 `watch` has the six questions that a learner asks, and the answers that are shipped. `strata`
 divides instances, and `alarm` notices agents that the layout does not describe, by bets of which
 some are `settled`. `hindsight` confirms it, and `beyond` knows agents that are only abler than the
-ranges reach. `signs` notices outcomes and demands that are the wrong way round. `rivals` are fitted
+ranges reach. `rivals` are fitted
 beside the layout before a test ends as precise, and `cues` are what an agent may go by that lacks a
 capability.
 """

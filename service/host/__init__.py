@@ -4,6 +4,5 @@
 whether it takes work, and `standing` knows how it is as a whole. `serving` reads the certificate
 that it shows. `listeners` guards all ports. `local` is where agents without a network reach it.
 `lock` makes sure that a data directory has only one server, `owning` that it is one user's,
-`private` starts a server for a single command, `bounded` reads what strangers send in processes
-that can be ended, and `warming` compiles code ahead of its first use.
+`private` starts a server for a single command, and `warming` compiles code ahead of its first use.
 """

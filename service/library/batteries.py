@@ -41,7 +41,7 @@ from animalcat.service.batteries.spool import Spool
 from animalcat.service.batteries.writing import UNFINISHED
 from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, unknown
-from animalcat.service.host.bounded import Work, run_bounded
+from animalcat.service.library.bounded import Work, run_bounded
 from animalcat.service.library.plugins import usable
 from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.artefacts import Artefacts

@@ -25,7 +25,6 @@ from animalcat.service.batteries.battery import ArenaFile, Battery, NamedLayout,
 from animalcat.service.batteries.naming import link_of, task_of, variant_of
 from animalcat.service.batteries.spool import Spool
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.host.bounded import read_bounded
 from animalcat.service.host.settings import Settings
 from animalcat.service.library.batteries import (
     FAMILY_SIZE,
@@ -37,6 +36,7 @@ from animalcat.service.library.batteries import (
     check_recipe,
     name_to_build,
 )
+from animalcat.service.library.bounded import read_bounded
 from animalcat.service.library.layouts import shipped_layout
 from animalcat.service.model import BatteryRecord
 from animalcat.service.operations import Operations

@@ -19,9 +19,9 @@ from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, unknown
-from animalcat.service.host.bounded import read_bounded
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
+from animalcat.service.library.bounded import read_bounded
 from animalcat.service.library.layouts import (
     meant_layout,
     own_layout,

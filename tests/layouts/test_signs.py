@@ -14,11 +14,11 @@ from animalcat.cli.layout.commands import app_for
 from animalcat.layouts import fit, load_layout
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.signs import wrong_way_round
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.watching.signs import wrong_way_round
 
 LAYOUT = load_layout("one-capability", "success")
 ITEMS = pd.DataFrame({"difficulty": np.linspace(0.0, 10.0, 40)})

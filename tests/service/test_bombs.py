@@ -7,8 +7,6 @@ import io
 import json
 import tarfile
 import time
-import zipfile
-import zlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -19,9 +17,6 @@ import pytest
 import zstandard
 from mcap.opcode import Opcode
 
-from animalcat.doors.inspect.logs import count_parts
-from animalcat.doors.inspect.plan import VERSION, Plan
-from animalcat.layouts.adaptive.learner import RULES
 from animalcat.layouts.library import text_of
 from animalcat.outcomes import OutcomesError, read_outcomes
 from animalcat.plots.results import read_results
@@ -132,24 +127,10 @@ def netcdf(path: Path) -> None:
         group.create_dataset("draws", (1 << 37,), "f8", chunks=(MIB,), compression="gzip")
 
 
-def log(path: Path) -> None:
-    """A header of 300 MiB that says it has ten bytes."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, -15)
-    content = b"".join(packer.compress(bytes(MIB)) for _ in range(300)) + packer.flush()
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("header.json", content)
-        info = archive.getinfo("header.json")
-        info.compress_type, info.file_size = zipfile.ZIP_DEFLATED, 10
-    data = bytearray(path.read_bytes())
-    data[8:10] = (8).to_bytes(2, "little")  # the method, in the part's own head too
-    path.write_bytes(data)
-
-
 BOMBS: dict[str, tuple[Callable[[Path], None], Callable[[Path], object], Any, str]] = {
     "a.mcap": (recording, read_episode, RecordingError, "it does not say what it unpacks to"),
     "a.parquet": (parquet, read_outcomes, OutcomesError, "at most 20,000 columns and 20,000,000"),
     "a.nc": (netcdf, read_results, ValueError, "1,099,511,627,776 bytes; 2,"),
-    "a.eval": (log, count_parts, ValueError, "unpacks to more than 256 MiB"),
 }
 
 
@@ -164,14 +145,6 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused(name: str, tmp_path: Path) 
 def test_an_hdf5_file_on_which_its_library_hangs_is_refused() -> None:
     with pytest.raises(ValueError, match="this is no netCDF file"):
         read_results(FIXTURES / "hangs.nc")
-
-
-def test_the_items_of_a_log_do_not_unpack_to_any_size() -> None:
-    packer = zlib.compressobj(9)
-    table = b"".join(packer.compress(bytes(MIB)) for _ in range(128)) + packer.flush()
-    said = {"version": VERSION, "rules": RULES, "items": base64.b64encode(table).decode()}
-    with pytest.raises(ValueError, match="more than 67,108,864 bytes"):
-        Plan.from_dict(said)
 
 
 def member(name: str, size: int = 0, **changes: Any) -> tuple[tarfile.TarInfo, int]:

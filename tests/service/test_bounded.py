@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from animalcat.service.errors import ServiceError
-from animalcat.service.host.bounded import run_bounded
+from animalcat.service.library.bounded import run_bounded
 from animalcat.service.operations import StoppedError
 from animalcat.service.rpc import sessions
 from animalcat.v1 import sessions_pb2
