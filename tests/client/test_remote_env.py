@@ -85,4 +85,4 @@ def test_spaces_are_those_of_the_local_environment(
     assert observation in env.observation_space
     env.close()
     with pytest.raises(ValueError, match="choose from camera, rays, health"):
-        animalcat.RemoteEnv(server.address, session, sensors=["lidar"])
+        animalcat.RemoteEnv(server.address, session, sensors=["lidar"], same_agent=True)

@@ -102,7 +102,7 @@ async def play(client: AsyncClient, session: str, last: int) -> None:
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        await client.evaluate(Failing(-1), session, on_episode=tell)
+        await client.evaluate(Failing(-1), session, on_episode=tell, same_agent=True)
 
 
 async def profile(service: Service, session: str) -> dict[str, Any]:
