@@ -153,9 +153,7 @@ def test_another_battery_and_nothing_to_compare_with(client: animalcat.Client) -
     """S13, S14, S16, and S12: what a campaign is, its file says."""
     first = client.create_session(agent="first", battery="navigation", max_episodes=2)
     client.build_battery("navigation", 4, seed=9, name="four")
-    with pytest.raises(
-        AnimalcatError, match="the battery is 'four, digest"
-    ):
+    with pytest.raises(AnimalcatError, match="the battery is 'four, digest"):
         client.create_session(agent="other", battery="four", against=first)
     with pytest.raises(AnimalcatError, match="has no finished episode of an arena that this layou"):
         client.create_session(agent="first", battery="navigation", against=first)
