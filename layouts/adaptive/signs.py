@@ -19,6 +19,8 @@ CHANCE: Final = 0.005
 """Probability, at most, that anything is said of an agent whose success no demand moves."""
 _ALIKE: Final = 0.95
 """Rank correlation from which on two demands cannot be told apart."""
+_OWN: Final = 1e-9
+"""Share of a demand's variance that is its own, however alike others are."""
 _LEAST: Final = 5.0
 """Least degrees of freedom with which a sign is judged."""
 
@@ -71,7 +73,7 @@ def wrong_way_round(
 def _sign(demands: Floats, result: Floats, w: Floats, k: int) -> tuple[float, float]:
     """Probability of so high a partial rank correlation if there is none, and it; 1 if too few."""
     ranks = np.column_stack([demands, result])
-    alike = (ranks * (w / w.sum())[:, np.newaxis]).T @ ranks
+    alike = portable.dot((ranks * (w / w.sum())[:, np.newaxis]).T, ranks)
     others = [i for i in range(len(demands.T)) if i != k and alike[i, i] > 0.0]
     if any(alike[k, i] < -_ALIKE for i in others) or not alike[k, -1] > 0.0:
         return 1.0, 0.0
@@ -79,12 +81,15 @@ def _sign(demands: Floats, result: Floats, w: Floats, k: int) -> tuple[float, fl
     free = float(w.sum()) - 2.0 - len(others)
     if free < _LEAST:
         return 1.0, 0.0
-    wide = np.sqrt(w)[:, np.newaxis] * ranks
+    pair = [k, -1]
+    rest: Floats = alike[np.ix_(pair, pair)]
     if others:
-        wide -= wide[:, others] @ np.linalg.lstsq(wide[:, others], wide, rcond=None)[0]
-    x, z = wide[:, k], wide[:, -1]
-    scale = float(np.sqrt((x @ x) * (z @ z)))
-    r = float(x @ z) / scale if scale > 0.0 else 0.0
+        # Demands may follow from each other, so each is taken to have a little of its own.
+        own = alike[np.ix_(others, others)] + _OWN * np.eye(len(others))
+        both: Floats = alike[np.ix_(others, pair)]
+        rest = rest - portable.dot(both.T, portable.solve(own, both))
+    scale = float(np.sqrt(max(rest[0, 0] * rest[1, 1], 0.0)))
+    r = float(rest[0, 1]) / scale if scale > _OWN else 0.0
     # Half of the two-sided probability of Student's t with so many degrees of freedom.
     beyond = float(portable.betainc(0.5 * free, 0.5, max(1.0 - r * r, 0.0)))
     return (0.5 * beyond if r > 0.0 else 1.0 - 0.5 * beyond), r
@@ -94,6 +99,6 @@ def _standard(values: Floats, weights: Floats) -> Floats:
     """Ranks with mean 0 and variance 1; all 0 where values are equal."""
     _, place, many = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(many) - 0.5 * many)[place]
-    ranks -= weights @ ranks / weights.sum()
-    sd = float(np.sqrt(weights @ ranks**2 / weights.sum()))
+    ranks -= float(portable.dot(weights, ranks)) / weights.sum()
+    sd = float(np.sqrt(float(portable.dot(weights, ranks**2)) / weights.sum()))
     return ranks / sd if sd > 0.0 else ranks
