@@ -79,15 +79,9 @@ def data_folder() -> Path:
     """The data directory that is meant: the one given, else that of the settings."""
     if (given := common().data) is not None:
         return given
+    # As the settings read it, whose reader takes long to load; letters may be small there.
     said = {name.upper(): value for name, value in os.environ.items()}
-    if "ANIMALCAT_CONFIG" not in said:  # else a file may say it, and what reads that is slow
-        return Path(said.get("ANIMALCAT_HOME", ".animalcat"))
-    from animalcat.service.host.settings import Settings, SettingsError
-
-    try:
-        return Settings().home
-    except SettingsError as error:
-        fail(str(error))
+    return Path(said.get("ANIMALCAT_HOME", ".animalcat"))
 
 
 def place() -> str:
