@@ -409,13 +409,6 @@ def _worse(*met: Met) -> Met:
     return next((one for one in met if one.kind == "fault"), met[0])
 
 
-OPEN: Final = {
-    "H2": "names of files in Latin-1: 65.13",
-    "H19": "a demand that is turned round: 65.7",
-}
-"""Faults that are known and not mended yet, with the issue that they belong to."""
-
-
 def rows() -> dict[str, list[str]]:
     """The rows of the table, by number: what the mistake is, and what happens."""
     with TABLE.open(newline="") as file:

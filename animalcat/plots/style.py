@@ -28,7 +28,6 @@ PRIOR: Final = "#c3cad1"
 MAIN: Final = "#0b6e99"
 PAPER: Final = "#fefefe"
 """Inside of markers: the colour of the page."""
-GOOD: Final = "#1b8a5a"
 BAD: Final = "#c8553d"
 AGENTS: Final = ("#0b6e99", "#d17a00", "#1b8a5a", "#b0457b", "#6a5acd", "#7a7a2a", "#22303c")
 """Colours of several agents, which also differ in lightness; markers differ too."""

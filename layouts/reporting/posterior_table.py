@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.inference.convergence import ess, rhat
-from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
+from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import hdi
-from animalcat.layouts.model.instances import OutcomeTable
-from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -73,20 +71,3 @@ def posterior_table(
                 )
             )
     return rows
-
-
-def fit_all(layout: Layout, table: OutcomeTable, seed: int) -> dict[str, FitResult]:
-    """Fit a layout to every agent of a table, each separately.
-
-    Raises:
-        ValueError: The table does not fit the layout.
-    """
-    fits: dict[str, FitResult] = {}
-    for agent in table.agents:
-        instances, outcomes = table.of(agent)
-        fits[agent] = fit(
-            FitRequest(
-                layout, instances.features(layout), outcomes, seed, weights=table.weights_of(agent)
-            )
-        )
-    return fits

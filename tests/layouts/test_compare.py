@@ -26,7 +26,7 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.posterior_table import fit_all, posterior_table
+from animalcat.layouts.reporting.posterior_table import posterior_table
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
 
@@ -125,7 +125,10 @@ def test_fits_of_a_table(aaio: Layout, draw_instances: Draw) -> None:
     agent = LayoutAgent(aaio, np.array([2.0, 1.6, 0.0, 0.02]))
     y = simulate_outcomes(agent, instances, np.random.default_rng(4))
     table = OutcomeTable(instances, ("me", "winner"), np.stack([y, np.ones(150)]))
-    fits = fit_all(aaio, table, seed=1)
+    fits = {
+        name: fit(FitRequest(aaio, instances.features(aaio), table.of(name)[1], 1))
+        for name in table.agents
+    }
 
     # Table 2 of Tesic et al., for agents of which one always succeeds.
     rows = posterior_table(fits)

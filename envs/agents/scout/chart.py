@@ -41,8 +41,6 @@ SHUT: Final = 1e6
 """Cost of a cell that is not entered."""
 _DEPTH: Final = 0.5
 """Metres behind a hit that are barred as well: what is hit has some thickness."""
-_ZONE_DEPTH: Final = 2.5
-"""The same for lava and hot zones, beyond the first metre where nothing else is known."""
 _BESIDE: Final = 0.7
 """Metres beside a ray in which it would have met a goal."""
 _NEAR: Final = 0.6
