@@ -308,12 +308,13 @@ def assumed_values(layout: Layout, table: Floats, *, but: Collection[str] = ()) 
     Args:
         layout: The layout.
         table: (instances, features and perhaps more), NaN where one is missing.
-        but: Features of which nothing is said.
+        but: Features of which nothing is said where no row has them.
     """
     for feature, column in zip(layout.features, table.T, strict=False):
         lost = int(np.isnan(column).sum())
         taught = feature.name in _features_of_calibration(layout)
-        if lost and feature.if_missing is not None and not taught and feature.name not in but:
+        elsewhere = taught or (feature.name in but and lost == len(column))
+        if lost and feature.if_missing is not None and not elsewhere:
             unit = f" {feature.unit}" * (feature.unit != "1")
             who = f"{lost} of {len(column)} instances have no" if lost < len(column) else "no"
             yield f"{who} {feature.name}: {feature.if_missing:g}{unit} is taken (if_missing)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,11 @@ def test_a_column_that_is_not_there_may_have_a_rule() -> None:
     assert filled.features(printed)[:, column] == pytest.approx(1.0 - outcomes.mean())
     assert notes == [f"no chance: 1 less the average outcome, {1 - outcomes.mean():.2f}, is taken"]
     assert with_average_chance(filled, printed, 1.0 - outcomes) == (filled, [])
+    # A column with gaps is taken as it is, and what fills them is said.
+    values = filled.values.copy()
+    values[:3, filled.columns.index("chance")] = np.nan
+    noted = replace(filled, values=values).covered(printed).notes
+    assert any(note.startswith(f"3 of {len(filled)} instances have no chance") for note in noted)
 
 
 def test_a_value_out_of_range_is_named_by_its_instance_or_its_line() -> None:
