@@ -171,7 +171,8 @@ async def _throw(
 
 async def _session(channel: grpc.aio.Channel) -> list[str]:
     """Create a session that waits for its agent; its name and its id."""
-    spec = sessions_pb2.SessionSpec(agent="fuzz", battery="batteries/small", layout="aaio")
+    # A battery that ships with us: a message may delete the other one.
+    spec = sessions_pb2.SessionSpec(agent="fuzz", battery="batteries/navigation", layout="aaio")
     stub: Any = sessions_pb2_grpc.SessionsStub(channel)
     made = await stub.CreateSession(sessions_pb2.CreateSessionRequest(spec=spec))
     return [made.session.name, made.session.name.rpartition("/")[2]]

@@ -23,13 +23,16 @@ DEMO: Final = re.compile(
 DATED: Final = (
     "<!-- seen {day}, `animalcat demo` in 80 columns; `python -m tests.printed` wrote it -->"
 )
-NUMBER: Final = re.compile(r"(?<![\w.])[-+]?\d+(?:\.(\d+))?(?![\w])")
+NUMBER: Final = re.compile(
+    r"(?<![\w.])[-+]?\d+(?:\.(\d+))?(?![\w])(?P<measured>(?= (?:to \d+ )?(?:%|m\b)))?"
+)
+"""A number, its decimals, and whether a share or a length is what it measures."""
 GAP: Final = "..."
 
 
 SHARE: Final = 0.02
-"""By which share of itself a number may differ, beside one in its last decimal place: rounding
-differs between processors."""
+"""By which share of itself a number may differ, beside one in its last place where it has decimals
+or measures something: the draws of a fit follow the processor. Counts are exact."""
 
 
 def agrees(shown: str, seen: str) -> bool:
@@ -68,7 +71,8 @@ def _same_line(shown: str, seen: str) -> bool:
 
 
 def _same_number(shown: re.Match[str], seen: re.Match[str]) -> bool:
-    last = 10.0 ** -len(shown[1]) if shown[1] else 0.0
+    measured = shown["measured"] is not None
+    last = 10.0 ** -len(shown[1] or "") if shown[1] or measured else 0.0
     a, b = float(shown[0]), float(seen[0])
     return abs(a - b) <= max(last, SHARE * abs(a)) + 1e-9
 
