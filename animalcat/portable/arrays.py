@@ -20,6 +20,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 _SHORT: Final = 64
 """Length of sums up to which products are taken along the longer side."""
+_FEW: Final = 8
+"""The largest are found by one look at each value, rather than by a sort in part, where the square
+of how many is at most so many times the number of values."""
 
 
 @cache
@@ -208,6 +211,31 @@ def standard_normal(generator: np.random.Generator, shape: int | tuple[int, ...]
     return pairs.reshape(-1)[:count].reshape(shape)
 
 
+def descending(values: Floats, count: int) -> Floats:
+    """So many of the largest values, in descending order; all of them if there are fewer."""
+    if count * count > _FEW * len(values):
+        return np.sort(np.partition(values, max(len(values) - count, 0))[-count:])[::-1]
+    from animalcat.portable.kernels import descend  # brings numba
+
+    out = np.full(min(count, len(values)), -np.inf)
+    descend(np.ascontiguousarray(values, np.float64), out)
+    return out
+
+
+def distinct_rank(values: Floats, rank: int) -> float | None:
+    """The value of a rank, where equal ones count as one; None if no more are distinct than that.
+
+    Args:
+        values: The values.
+        rank: 1 for the largest.
+    """
+    few = 8 * rank
+    for some in (descending(values, few), values) if few < len(values) // _FEW else (values,):
+        if len(distinct := np.unique(some)) > rank:
+            return float(distinct[-rank])
+    return None
+
+
 def largest(values: Floats, count: int) -> npt.NDArray[np.int64]:
     """Indices of so many of the largest values, ascending; of equal ones the first.
 
@@ -215,6 +243,6 @@ def largest(values: Floats, count: int) -> npt.NDArray[np.int64]:
     """
     if count >= len(values):
         return np.arange(len(values))
-    least = np.partition(values, len(values) - count)[len(values) - count]
+    least = descending(values, count)[-1]
     above = np.flatnonzero(values > least)
     return np.sort(np.concatenate([above, np.flatnonzero(values == least)[: count - len(above)]]))

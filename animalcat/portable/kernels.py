@@ -504,6 +504,19 @@ def rows_by_rows(a: npt.NDArray[Any], b: npt.NDArray[Any], out: npt.NDArray[Any]
 
 
 @njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
+def descend(values: Floats, out: Floats) -> None:
+    """Fill `out` with the largest of some values, in descending order; `out` is minus infinity."""
+    last = len(out) - 1
+    for value in values:
+        if value > out[last]:
+            i = last
+            while i > 0 and out[i - 1] < value:
+                out[i] = out[i - 1]
+                i -= 1
+            out[i] = value
+
+
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
 def cholesky(matrices: Floats) -> None:
     """Make symmetric positive matrices (n, k, k) their lower triangular roots, in place."""
     size = matrices.shape[1]

@@ -253,8 +253,8 @@ class WorthProportional:
             return (Branch(1.0, self.reason, _uniform(allowed)),)
         odds = portable.power(worth / most, self.sharpness)
         chances: Floats = odds / odds.sum()
-        if len(ranks := np.unique(worth)) > self.among:
-            best = worth >= ranks[-self.among]
+        if (least := portable.distinct_rank(worth, self.among)) is not None:
+            best = worth >= least
             share = float(chances[best].sum())
             if share < 1.0 - REST:
                 chances = chances * np.where(best, (1.0 - REST) / share, REST / (1.0 - share))

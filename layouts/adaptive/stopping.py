@@ -241,7 +241,7 @@ def count_needed(scores: ExpectedGains, left: Mask, capability: int, target: flo
     least = scalars.log(target * target / variance) / portable.log1p(-most)
     count = max(HORIZON, 2 * math.ceil(least))
     while True:
-        after = np.sqrt(variance * np.cumprod(1.0 - _largest(shares, count)))
+        after = np.sqrt(variance * np.cumprod(1.0 - portable.descending(shares, count)))
         reached = np.flatnonzero(after <= target)
         if reached.size or count >= len(shares):
             return int(reached[0]) + 1 if reached.size else None
@@ -256,14 +256,6 @@ def _expected_fall(scores: ExpectedGains, left: Mask) -> Floats:
     """
     rest = np.empty(len(scores.variance))
     for k, variance in enumerate(np.maximum(scores.variance, 1e-300)):
-        shares = _largest(scores.drops[left, k], HORIZON) / variance
+        shares = portable.descending(scores.drops[left, k], HORIZON) / variance
         rest[k] = np.prod(np.clip(1.0 - shares, 0.0, 1.0))
     return 1.0 - np.sqrt(rest)
-
-
-def _largest(values: Floats, count: int) -> Floats:
-    """The largest `count` values, in descending order."""
-    start = max(len(values) - count, 0)
-    if start:
-        values = np.partition(values, start)[start:]
-    return np.sort(values)[::-1]
