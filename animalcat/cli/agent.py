@@ -122,7 +122,7 @@ def run(
             staying = Stay(play, _say_pause, pauses)
             if not session:
                 for summary in staying.all():
-                    _show(summary)
+                    _show(summary, server)
             summary = staying.one()
         else:
             summary = play()
@@ -141,13 +141,13 @@ def run(
         if not stay:
             raise
         fail("the agent was ended, and has left its session", INTERRUPTED)
-    _show(summary)
+    _show(summary, server)
     if summary.state != "finished":
         raise typer.Exit(FAILED)
 
 
-def _show(summary: EvaluationSummary) -> None:
-    """Print how a session went."""
+def _show(summary: EvaluationSummary, server: str) -> None:
+    """Print how a session went, and where its profile is."""
     if common().as_json:
         print_json(asdict(summary))
         return
@@ -155,6 +155,8 @@ def _show(summary: EvaluationSummary) -> None:
         f"{summary.session} {summary.state}: {summary.counted} episodes counted, "
         f"{len(summary.episodes)} played here{_faults(summary.episodes)}"
     )
+    name = summary.session.removeprefix("sessions/")
+    say(f"profile: animalcat profile show {name} --server {server}")
 
 
 def _say_pause(words: str, seconds: float) -> None:

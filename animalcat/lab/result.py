@@ -117,8 +117,8 @@ class Result:
         """The posterior for ArviZ: `InferenceData`, or a `DataTree` where ArviZ has that.
 
         Variables are in the layout's scales, and each capability in readers' units stands beside it
-        as NAME_read. Of very many episodes, predictions and log likelihood keep some of the draws,
-        which the attribute `draws_kept` says.
+        as NAME [UNIT]. Of very many episodes, predictions and log likelihood keep some of the
+        draws, which the attribute `draws_kept` says.
         """
         import arviz
 

@@ -147,7 +147,9 @@ class RuleStopper:
         measured = np.array([known[name] != "open" for name in self._names])
         scores = chooser.scores(posterior, history)
         fall = _expected_fall(scores, left)
-        futile = (fall < self.rule.futility) & (self.rule.futility > 0.0)
+        every = len(history.played) + int(left.sum())
+        whole = every <= min(HORIZON, self.rule.max_episodes)  # so few are all played
+        futile = (fall < self.rule.futility) & (self.rule.futility > 0.0 and not whole)
         wanted = not contradicted and bool(futile.any() and (measured | futile).all())
         facts = Facts(
             self.rule,

@@ -17,7 +17,14 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.information import contrast_of_groups
 from animalcat.layouts.explaining.limits import best_value, expected_outcome, thin_draws
-from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of
+from animalcat.layouts.explaining.wording import (
+    Scale,
+    all_of,
+    figure,
+    percent,
+    scale_in,
+    scale_of,
+)
 from animalcat.layouts.inference.summary import hdi
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, learnt
@@ -34,8 +41,6 @@ _TELLS: Final = 0.1
 """Least information, in bits, of an instance that tells candidates apart. That much has one which
 two equally likely candidates pass in a third and in two thirds of tries, so that its outcome makes
 the one twice as likely as the other. What tells less leaves the question as it is."""
-_SAME: Final = 0.02
-"""Share of a value by which what the layout counts may differ from it without being told."""
 _SHOWN: Final = 3
 """Most instances that are named to tell candidates apart."""
 
@@ -51,11 +56,10 @@ class Need:
         demand: The demand, for a capability that has one; else None.
         margin: Mean of the capability less the demand; None without a demand.
         interval: 90 % interval of the margin.
-        asks: The demand as readers read it, as in "38 m of rewardDistance", which asks as much;
+        asks: The demand as readers read it, as in "38 m of rewardDistance with rewardBehind 1";
             empty without one.
-        counted: Why that is not what the arena has of the feature, as where the layout weighs it
-            with others, in a clause; empty where it is.
-        has: The estimate and its 90 % interval the same way.
+        has: The estimate and its 90 % interval the same way, in an arena that is like this one in
+            all other features.
         known: Whether enough was learnt of the node for an estimate to be said.
         ahead: Probability that the capability is above the demand.
         decided: Share of draws in which this node cost the most success.
@@ -71,7 +75,6 @@ class Need:
     margin: float | None
     interval: tuple[float, float] | None
     asks: str
-    counted: str
     has: str
     known: bool
     ahead: float | None
@@ -250,9 +253,9 @@ def _need(
     layout = bank.layout
     node = layout.latents[i]
     demand = margin = ahead = None
-    asks = counted = ""
+    asks = ""
     interval: tuple[float, float] | None = None
-    scale = scale_of(layout, i, bank.features).counted
+    scale = scale_in(bank.evaluator, i, row, scale_of(layout, i, bank.features).counted)
     ends = hdi(theta[:, i], np.full(len(theta), 1.0 / len(theta)))
     known = learnt(float(theta[:, i].std()), node.prior.sd)
     has = scale.told(float(theta[:, i].mean()), *ends, known=known, note=note)
@@ -261,8 +264,7 @@ def _need(
         low, high = np.quantile(over, [0.05, 0.95])
         demand, margin, ahead = float(value), float(over.mean()), float((over > 0.0).mean())
         interval = (float(low), float(high))
-        asks = scale.exactly(demand) + (f" of {scale.feature}" if scale.feature else "")
-        counted = _why_counted(bank, i, scale, row, demand)
+        asks = _ask(bank, i, scale, row, demand)
     changed, like, better = _without(bank, theta, i, row)
     predicted = expected_outcome(bank.evaluator, better, bank.evaluator.columns(like[np.newaxis]))[
         :, 0
@@ -276,7 +278,6 @@ def _need(
         margin,
         interval,
         asks,
-        counted,
         has,
         known,
         ahead,
@@ -286,33 +287,24 @@ def _need(
     )
 
 
-def _why_counted(bank: Bank, i: int, scale: Scale, row: Floats, demand: float) -> str:
-    """Say why an arena asks for another value of a feature than it has; empty where it does not.
-
-    The layout may weigh the feature with others, such as distance with what is behind, or may ask
-    for no more beyond some value.
-    """
+def _ask(bank: Bank, i: int, scale: Scale, row: Floats, demand: float) -> str:
+    """Say what an arena has of the feature by which a capability is read, and what weighs on it."""
     layout, evaluator = bank.layout, bank.evaluator
     if not scale.feature:
-        return ""
-    at = layout.feature_names.index(scale.feature)
-    unit = "" if layout.features[at].unit == "1" else f" {layout.features[at].unit}"
-    value, counts = float(row[at]), scale.convert(demand)
-    if abs(counts - value) <= _SAME * abs(value):
-        return ""
-    has, asks = figure(value, 0.0), figure(counts, 0.0)
-    place = layout.capabilities.index(i)
+        return scale.exactly(demand)
     weighed: list[str] = []
+    place = layout.capabilities.index(i)
     for k, feature in enumerate(layout.features):
-        if k == at or feature.name in layout.gates or not np.isfinite(row[k]):
+        if feature.name in {scale.feature, *layout.gates} or row[k] == feature.low:
             continue
         other = row.copy()
-        other[k] = feature.low if row[k] != feature.low else feature.high
+        other[k] = feature.low
         changed = evaluator.demands(evaluator.columns(other[np.newaxis]))[0, place]
         if np.isfinite(changed) and changed != demand:
             weighed.append(_feature(layout, feature.name, float(row[k])))
-    because = f", with {' and '.join(weighed)}" if weighed else ""
-    return f"it has {has}{unit}, which the layout counts as {asks}{unit}{because}"
+    has = float(row[layout.feature_names.index(scale.feature)])
+    asks = f"{figure(has, 0.0)} {scale.unit}".rstrip() + f" of {scale.feature}"
+    return f"{asks} with {all_of(weighed)}" if weighed else asks
 
 
 def _without(
@@ -405,7 +397,7 @@ def _words(
     none_alone = first is None or chance > first.decided
     if none_alone and failed and len(lacking) > 1:
         each = "; ".join(
-            f"{need.node}, where it asks for {_ask(need)} and it masters {need.has}"
+            f"{need.node}, where it asks for {need.asks} and it masters {need.has}"
             for need in lacking
         )
         said.append(
@@ -420,7 +412,7 @@ def _words(
     elif failed and not first.short:  # what it masters by its estimate made nothing fail
         said.append(
             "Of what this layout knows, nothing clearly made it fail. It is nearest to its limit "
-            f"in {first.node}: the arena asks for {_ask(first)}, and what it masters is more, "
+            f"in {first.node}: the arena asks for {first.asks}, and what it masters is more, "
             f"{first.has}. It may have been {CHANCE}, or something that the layout has no node for."
         )
     else:
@@ -429,7 +421,7 @@ def _words(
         if first.node in unshown and len(unshown) > 1:
             shown = f"no ability was shown in any of {' and '.join(unshown)}"
             sure = f"it is open, since {shown}, but perhaps"
-        asked = f": the arena asks for {_ask(first)}, and what it masters is {first.has}"
+        asked = f": the arena asks for {first.asks}, and what it masters is {first.has}"
         gap = asked if first.asks else ""
         said.append(
             f"Of what this layout knows, {sure} {first.node} {what} ({percent(first.decided)} "
@@ -449,10 +441,6 @@ def _words(
     elif failed:
         said.append("No other arena of the battery would tell much more about why.")
     return tuple(said)
-
-
-def _ask(need: Need) -> str:
-    return f"{need.asks} ({need.counted})" if need.counted else need.asks
 
 
 def _feature(layout: Layout, name: str, value: float) -> str:

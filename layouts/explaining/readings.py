@@ -14,8 +14,6 @@ from animalcat.layouts.model.spec import Layout
 if TYPE_CHECKING:
     import xarray as xr
 
-READ: Final = "_read"
-"""What is added to a node's name where its values are as readers read them."""
 _GROUPS: Final = ("posterior", "prior")
 
 
@@ -24,7 +22,7 @@ def with_readings(
 ) -> dict[str, xr.Dataset]:
     """Add to posterior and prior each node as readers read it, where that is another number.
 
-    The variable `navigationAbility_read` holds the draws of `navigationAbility` in metres. Its
+    The variable `navigationAbility [m]` holds the draws of `navigationAbility` in metres. Its
     attributes say how they were converted: `units`, `conversion`, and `reads`, what an agent of
     such a value does.
 
@@ -45,6 +43,7 @@ def with_readings(
                 f"the range of {scale.feature}, {scale.low:g} to {scale.high:g}; what is beyond "
                 "has the value of its end"
             )
+        name = f"{node.name} [{scale.unit or scale.feature or 1}]"
         about = {"units": scale.unit or "1", "conversion": how, "reads": scale.phrase}
         groups_of: dict[str, Any] = {group: made[group] for group in _GROUPS}
         read = {group: scale.converted(data[node.name].values) for group, data in groups_of.items()}
@@ -52,5 +51,5 @@ def with_readings(
             continue
         for group, data in groups_of.items():
             dims = data[node.name].dims
-            made[group] = data.assign({f"{node.name}{READ}": (dims, read[group], about)})
+            made[group] = data.assign({name: (dims, read[group], about)})
     return made

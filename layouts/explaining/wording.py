@@ -421,6 +421,24 @@ def _scale_of(layout: Layout, index: int, features: Floats | None) -> Scale:
     return Scale(phrase, unit, factor)
 
 
+def scale_in(evaluator: Evaluator, index: int, row: Floats, scale: Scale) -> Scale:
+    """How a capability is read in one arena: by the same feature, where all others are as there.
+
+    Args:
+        evaluator: Of the layout.
+        index: Column of the node among the latents.
+        row: (features,) of the arena.
+        scale: How the node is read elsewhere, which stands where the feature asks nothing here.
+    """
+    if not scale.feature:
+        return scale
+    k = evaluator.layout.feature_names.index(scale.feature)
+    demand = _demands_along(evaluator, index, row, k)
+    if demand is None or (demand[-1] > demand[0]) != scale.rising:
+        return scale
+    return replace(scale, curve=_curve(evaluator.layout, k, demand))
+
+
 def informed_layout(layout: Layout) -> Layout:
     """The same layout, with phrases for agents that are told the arena's true state.
 
@@ -545,14 +563,14 @@ def _by_feature(evaluator: Evaluator, index: int, features: Floats | None) -> Sc
     main = _main_feature(evaluator, index, typical)
     if main is None:
         return None
-    feature, values, demand = main
+    feature, demand = main
     pure = _demands_along(evaluator, index, lowest, feature)
     base, demand = (typical, demand) if pure is None else (lowest, pure)
     # What is 0 at its lowest is absent there, and the reading is that of the plain case.
     others = [j for j in range(len(lowest)) if j != feature and (pure is None or lowest[j] != 0.0)]
     if _is_mixed(evaluator, index, base, features, feature, demand, others):
         return None
-    return _read_by(layout, index, feature, values, demand)
+    return _read_by(layout, index, feature, demand)
 
 
 def _is_mixed(
@@ -589,18 +607,16 @@ def _open_gates(layout: Layout, row: Floats) -> Floats:
     return row
 
 
-def _main_feature(
-    evaluator: Evaluator, index: int, base: Floats
-) -> tuple[int, Floats, Floats] | None:
-    """The feature that changes the demand most, with its values and the demand at each."""
+def _main_feature(evaluator: Evaluator, index: int, base: Floats) -> tuple[int, Floats] | None:
+    """The feature that changes the demand most, with the demand over its range."""
     layout = evaluator.layout
-    best: tuple[int, Floats, Floats] | None = None
+    best: tuple[int, Floats] | None = None
     for k, feature in enumerate(layout.features):
         if feature.name in layout.gates or not math.isfinite(feature.high - feature.low):
             continue
         demand = _demands_along(evaluator, index, base, k)
-        if demand is not None and (best is None or np.ptp(demand) > np.ptp(best[2])):
-            best = (k, np.linspace(feature.low, feature.high, _STEPS), demand)
+        if demand is not None and (best is None or np.ptp(demand) > np.ptp(best[1])):
+            best = (k, demand)
     return best
 
 
@@ -616,23 +632,29 @@ def _demands_along(evaluator: Evaluator, index: int, base: Floats, k: int) -> Fl
     return demand if np.isfinite(demand).all() and steady and np.ptp(demand) > 0.0 else None
 
 
-def _read_by(layout: Layout, index: int, k: int, values: Floats, demand: Floats) -> Scale:
+def _curve(layout: Layout, k: int, demand: Floats) -> tuple[Floats, Floats]:
+    """Demands in ascending order, and the value of the feature that asks for each."""
+    values = np.linspace(layout.features[k].low, layout.features[k].high, _STEPS)
+    x, y = (demand, values) if demand[-1] > demand[0] else (demand[::-1], values[::-1])
+    x, first = np.unique(x, return_index=True)
+    return x, y[first]
+
+
+def _read_by(layout: Layout, index: int, k: int, demand: Floats) -> Scale:
     feature = layout.features[k]
     rising = bool(demand[-1] > demand[0])
-    x, y = (demand, values) if rising else (demand[::-1], values[::-1])
-    x, first = np.unique(x, return_index=True)
-    y = y[first]
+    curve = _curve(layout, k, demand)
     phrase = layout.latents[index].reads or _phrase(layout, index, feature.name, rising=rising)
     unit = "" if feature.unit == "1" else feature.unit
     return Scale(
         phrase,
         unit,
-        curve=(x, y),
+        curve=curve,
         rising=rising,
         feature=feature.name,
         margin=True,
-        low=float(y.min()),
-        high=float(y.max()),
+        low=float(curve[1].min()),
+        high=float(curve[1].max()),
     )
 
 

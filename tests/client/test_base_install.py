@@ -64,9 +64,11 @@ def test_it_talks_to_any_server(
     played = run(
         base,
         *("agent", "run", "--connect", server.address, "--session", id_),
-        *("--agent", "builtin:forward+lapses=0.5", "--json"),
+        *("--agent", "builtin:forward+lapses=0.5"),
     )
     assert played.returncode == 0, played.stderr
+    shown = f"profile: animalcat profile show {id_} --server {server.address}\n"
+    assert played.stdout.endswith(shown)
     for about in ((), ("builtin:scout",)):
         listed = run(base, "agent", "list", *about, "--json")
         assert listed.returncode == 0, listed.stderr

@@ -86,7 +86,7 @@ def test_a_result_is_the_session_in_the_types_of_the_field(result: ac.Result) ->
     assert {"rewardDistance [m]", "propensity", "predicted"} <= {*outcomes.columns}
     frame = result.to_frame()
     assert (frame["low"] < frame["high"]).equals(frame["estimate"].notna())
-    draws = result.posterior.posterior["navigationAbility_read"]
+    draws = result.posterior.posterior["navigationAbility [m]"]
     assert draws.sizes["chain"] > 1
     assert result.verdict.text in repr(result)
     assert result.verdict.text.split(".")[0] in result._repr_html_()

@@ -119,6 +119,9 @@ def test_a_layout_of_ones_own_is_shown_and_drawn(tmp_path: Path) -> None:
     assert wrong.exit_code == 2
     for word in ("own.yaml", "node performance", "'dificulty'", "difficulty"):
         assert word in wrong.stderr
+    alone = run("show", "docs/examples/garden.yaml").stdout
+    assert alone.startswith("garden: ")
+    assert "Variants" not in alone
     own.write_text("features: [")
     assert "own.yaml:1: " in run("show", own).stderr
 

@@ -105,15 +105,14 @@ def test_json_of_a_learner_follows_the_schema() -> None:
         explain_of(learner, "nowhere", 0.0)
 
 
-def test_what_the_layout_counts_otherwise_than_the_arena_has_it_is_said() -> None:
-    """Behind the agent 30 m count as 45 m."""
-    behind = explain(bank(), draws(1.0, 1.8), [30, 4, 1, 0], 0.0, instance="behind")
-    first = behind.needs[0]
-    assert first.asks == "45 m of rewardDistance"
-    assert first.counted == "it has 30 m, which the layout counts as 45 m, with rewardBehind 1"
-    assert f"asks for {first.asks} ({first.counted}), and" in behind.sentences[1]
-    plain = explain(bank(), draws(1.0, 1.8), FAR, 0.0, instance="far")
-    assert plain.needs[0].counted == ""
+def test_ability_and_demand_are_distances_of_the_same_arena() -> None:
+    """Behind the agent 30 m count as 45 m, and who masters 15 m ahead masters 10 m behind."""
+    behind = explain(bank(), draws(1.0, 1.8), [30, 4, 1, 0], 0.0, instance="behind").needs[0]
+    assert behind.asks == "30 m of rewardDistance with rewardBehind 1"
+    assert behind.has.startswith("10.0 m (")
+    plain = explain(bank(), draws(1.0, 1.8), FAR, 0.0, instance="far").needs[0]
+    assert plain.asks == "45 m of rewardDistance"
+    assert plain.has.startswith("15")
 
 
 def test_what_several_lacks_decide_together_is_not_called_chance() -> None:

@@ -92,7 +92,7 @@ def test_a_fit_shows_what_it_found_in_the_units_of_readers(oak: Fit) -> None:
         assert "masters words up to" in shown
         assert "oak: reading (plain), 240 outcomes" in shown
     assert {"posterior", "prior", "log_likelihood"} <= set(oak.posterior.groups())
-    read = {"reasoning_read", "carelessness_read"}  # a span is read as it is
+    read = {"reasoning [difficulty]", "carelessness [%]"}  # a span is read as it is
     assert set(oak.posterior.posterior.data_vars) == {*oak.layout.latent_names, *read}
     assert oak.posterior.constant_data["instance"].values[0] == "q001"
 

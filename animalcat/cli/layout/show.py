@@ -201,7 +201,11 @@ def _draw(layout: Layout, path: Path) -> None:
 
 
 def _print(layout: Layout, known: tuple[str, ...]) -> None:
-    say(f"{layout.name} ({layout.variant}): {layout.source}")
+    say(
+        ": ".join(
+            filter(None, (f"{layout.name} ({layout.variant})".removesuffix(" ()"), layout.source))
+        )
+    )
     if layout.about:
         say(layout.about)
     if layout.prior_from:
@@ -237,7 +241,8 @@ def _print(layout: Layout, known: tuple[str, ...]) -> None:
         say(f"Not where there is: {', '.join(map(str, layout.excludes))}")
     if layout.measures:
         say(f"It is about {', '.join(layout.measures)}.")
-    say(f"Variants: {', '.join(known)}")
+    if any(known):
+        say(f"Variants: {', '.join(known)}")
     if layout.choices:
         names = [choice.variant for choice in layout.choices]
         say(

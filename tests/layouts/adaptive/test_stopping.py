@@ -64,10 +64,11 @@ def test_target(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     assert sd["visualAbility"] <= 0.12 * 1.9
 
 
-def test_an_exhausted_battery_is_the_limit(aaio: Layout, draw_instances: Draw, play: Play) -> None:
+def test_a_battery_of_eight_is_played_whole(aaio: Layout, draw_instances: Draw, play: Play) -> None:
+    """Also where the last of it would tell little."""
     features = draw_instances(8, 3)
     y = play(features, [3.0, 1.0, 0.0, 0.05], 3)
-    rule = StoppingRule(max_episodes=100, target_sd=0.02, futility=0.0)
+    rule = StoppingRule(max_episodes=100, target_sd=0.02, futility=0.1)
     verdict, episodes, _ = session(aaio, features, y, rule)
     assert episodes == 8
     assert verdict.reason == EXHAUSTED
