@@ -156,7 +156,8 @@ async def killed_in_mid_session(
             acknowledged = counted_episodes(known)
             whole_files = {f"{e.episode}-{e.attempt}" for e in known if counted_episodes([e])}
             server.stop(signal.SIGKILL)
-        assert counted_episodes(stored_rows(data, session))[: len(acknowledged)] == acknowledged
+        kept = counted_episodes(stored_rows(data, session))  # others may have ended meanwhile
+        assert [one for one in kept if one in acknowledged] == acknowledged
         for path in recordings.glob("*.mcap"):
             try:
                 read_episode(path)  # whatever was cut can be read as far as it goes
