@@ -19,6 +19,9 @@ _PIECE: Final = 64 << 10
 MARK: Final = "agent | "
 """Stands before each line, so that none is taken for the command's own."""
 
+WAITS: Final = "waiting: "
+"""Begins a line in which an agent says what it waits for, which is shown at once."""
+
 
 class AgentOutput:
     """Reads a pipe to its end in a thread, and keeps the end of what comes.

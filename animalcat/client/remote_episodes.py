@@ -193,18 +193,21 @@ class RemoteEpisodes:
         cause = word(types_pb2.Cause, end.cause)
         return StepResult(end.reward, self._last, True, end.truncated, end.fault, cause)
 
-    def close(self) -> None:
+    def close(self, *, dismissed: bool = False) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine.
 
         Between episodes the service has already chosen the next one and sent it. Closing there
         makes that attempt void. Closing there for the second time, before anything was done, makes
         it a failure.
+
+        Args:
+            dismissed: Whether the agent is taken off, and does not leave by itself.
         """
         if not self._closed and not self.spent:
             if self.opening is None:
                 self._run(self._stream.withdraw(_WITHDRAW_SECONDS))
             else:
-                self._run(self._stream.leave())
+                self._run(self._stream.leave(dismissed=dismissed))
         self._closed = True
         self._client.close()
 

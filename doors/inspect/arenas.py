@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
@@ -30,6 +31,7 @@ from inspect_ai.scorer import (
     Value,
     metric,
     scorer,
+    value_to_float,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver, use_tools
 from inspect_ai.tool import Tool, ToolDef, ToolError, ToolParam, ToolParams
@@ -40,7 +42,9 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.client.remote_episodes import EpisodeOpening, RemoteEpisodes, SessionOver
 from animalcat.doors.inspect.logs import KEY, TRIALS, inside, trials_of
+from animalcat.doors.inspect.report import METRICS
 from animalcat.doors.inspect.results import PROFILE
+from animalcat.doors.inspect.session import NothingCountsError
 from animalcat.doors.inspect.source import write_into
 from animalcat.doors.speech import Conversation, Shown, Tongue, UnreadableError, prompt, read_call
 from animalcat.doors.speech.reading import TOOLS
@@ -60,6 +64,8 @@ TRIAL: Final = f"{KEY}_trial"
 INPUT: Final = "A trial in an arena."
 """The input of every sample; the model is told how to act before it sees the arena."""
 _OVER: Final = "The trial is over."
+FAILURES: Final = 2
+"""So many samples, and one for each that plays at once, may fail in a row before the task ends."""
 _BUDGETS: Final = ("message", "token", "turn")
 """Limits that are a model's own doing: the trial goes on without it, and counts."""
 _sources: WeakValueDictionary[str, ArenaSource] = WeakValueDictionary()
@@ -193,6 +199,7 @@ class ArenaSource(SampleSource):
         self._spec = dict(spec)
         self._at_once = at_once
         self._place = place
+        self._failed = 0
         self._task = self._model = ""
         self._trials: dict[tuple[str, int], tuple[int, Trial]] = {}
         self._seats: dict[int, RemoteEpisodes] = {}
@@ -212,6 +219,7 @@ class ArenaSource(SampleSource):
         """Take note of the task; tried again, it has the same id and goes on with its session."""
         self._task, self._model = task, model
         self.session = self.profile = self._client = None
+        self._failed = 0
         self._trials.clear()
         self._seats.clear()
         self._attempts.clear()
@@ -233,7 +241,19 @@ class ArenaSource(SampleSource):
         return [] if known or any(begun) else None
 
     async def sample_complete(self, sample: EvalSample) -> list[Sample] | None:
-        """Go on with the next episode in the seat of one that is over."""
+        """Go on with the next episode in the seat of one that is over.
+
+        Raises:
+            NothingCountsError: One sample after another has failed.
+        """
+        self._failed = self._failed + 1 if sample.error is not None else 0
+        if sample.error is not None and self._failed >= self._at_once + FAILURES:
+            await run_sync(self.finish)
+            raise NothingCountsError(
+                f"the last {self._failed} samples failed, which says nothing of the model: "
+                f"{sample.error.message}. See to it, and go on by `inspect eval-retry LOG`: what "
+                "was measured is kept"
+            )
         return await self._go_on(str(sample.id), sample.epoch)
 
     async def sample_abandoned(self, sample: Sample, epoch: int) -> list[Sample] | None:
@@ -245,7 +265,7 @@ class ArenaSource(SampleSource):
         if found is not None:
             seat, trial = found
             if not trial.over:  # an error or an operator ended the sample: the attempt is void
-                await run_sync(self._seats.pop(seat).close)
+                await run_sync(partial(self._seats.pop(seat).close, dismissed=True))
             await self._follow(seat)
 
     async def _follow(self, seat: int) -> bool:
@@ -308,7 +328,7 @@ class ArenaSource(SampleSource):
         self.profile = self.client.profile(self.session)
         self.trials = trials_of(self.client.outcomes(self.session))
         for seat in self._seats.values():
-            seat.close()
+            seat.close(dismissed=True)
         self._seats.clear()
         self._open.close()
         return self.profile
@@ -554,21 +574,13 @@ def accuracy_of(source: str) -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        passed = [one.score.value == CORRECT for one in scores]
-        raw = sum(passed) / len(passed) if passed else math.nan
+        passed = [value_to_float()(one.score.value) for one in scores]
         made = _sources.get(source)
-        profile = None if made is None else made.profile
-        if profile is None:
-            return {"accuracy_of_chosen": raw}
-        rate = profile["battery_rate"]
-        ends = {name: rate.get(name) for name in ("value", "low", "high")}
-        value, low, high = (math.nan if one is None else float(one) for one in ends.values())
-        return {
-            "accuracy": value,
-            "accuracy_low": low,
-            "accuracy_high": high,
-            "accuracy_of_chosen": raw,
-        }
+        rate = ((made and made.profile) or {}).get("battery_rate", {})
+        chosen = sum(passed) / len(passed) if passed else None
+        found = rate.get("value"), rate.get("low"), rate.get("high"), chosen
+        values = (math.nan if one is None else float(one) for one in found)
+        return dict(zip(METRICS, values, strict=True))
 
     return cast("Metric", compute)
 

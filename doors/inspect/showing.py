@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import (
@@ -32,7 +32,7 @@ def show_log(name: str) -> None:
         name: The log.
     """
 
-    def read() -> dict[str, object]:
+    def read() -> dict[str, Any]:
         from animalcat.doors.inspect.results import read_profile
 
         return read_profile(name)
@@ -42,9 +42,9 @@ def show_log(name: str) -> None:
         print_json(profile)
         return
     about = profile["provenance"]
-    assert isinstance(about, dict)
     right = f"{about['successes']} of {about['episodes']} samples right"
-    print_profile(profile, f"{about['agent']} on {about['battery']}: {right} (live, not certified)")
+    live = " (live, not certified)" * (profile["diagnostics"].get("engine") == "smc")
+    print_profile(profile, f"{about['agent']} on {about['battery']}: {right}{live}")
 
 
 def export_log(name: str, form: str, output: Path | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
@@ -84,7 +85,7 @@ def command(
         fail("--operator plays nothing, so leave --session and --name out")
     try:
         from animalcat.doors.mcp.looking import operator_server
-        from animalcat.doors.mcp.playing import agent_server, fingerprint
+        from animalcat.doors.mcp.playing import Trials, agent_server, fingerprint
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("animalcat"):
             raise
@@ -95,17 +96,21 @@ def command(
                 client.list_batteries()  # a wrong address or token is told before a client comes
                 _run(operator_server(client), http)
             return
-        episodes = RemoteEpisodes(
+        with connect(server) as client:
+            found = client.find_session(session)
+        join = partial(
+            RemoteEpisodes,
             server,
-            session,
+            found.name,
             agent=name or None,
             fingerprint=fingerprint(spoken),
             same_agent=same_agent,
         )
+        trials = Trials(join, found, spoken)
         try:
-            _run(agent_server(episodes, spoken), http)
+            _run(agent_server(trials), http)
         finally:
-            episodes.close()
+            trials.close()
     except AnimalcatError as error:
         fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
+from time import monotonic
 from typing import Annotated, Any, Final, TypeAlias
 
 import anyio.to_thread
@@ -21,6 +22,7 @@ from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import AnswerKind, Note
 from animalcat.errors import AnimalcatError
+from animalcat.values import Session
 from animalcat.wire.protocol import version
 
 Result: TypeAlias = list[Any]
@@ -36,24 +38,24 @@ def fingerprint(tongue: Tongue) -> AgentFingerprint:
     return AgentFingerprint.declared("mcp", version=version(), options=tongue.options)
 
 
-def agent_server(episodes: RemoteEpisodes, tongue: Tongue) -> MCPServer[Any]:
+def agent_server(play: Trials) -> MCPServer[Any]:
     """Make a server whose client plays a session.
 
     Its tools are `look`, `go`, `turn`, `wait` and `next_arena`. Each returns a text and one
     picture. Nothing tells of demands, rewards or scores.
 
     Args:
-        episodes: The session's episodes.
-        tongue: How the client is told what it perceives.
+        play: The session's trials.
     """
-    play = _Play(episodes, tongue)
+    spec = play.session.spec
     server: MCPServer[Any] = MCPServer(
         "animalcat",
         title="An arena to act in",
         version=version(),
         log_level="WARNING",  # else the address, which is a secret, is printed with each call
-        instructions=prompt(tongue, EpisodeInfo(0, 0, episodes.welcome.observation_spec))
-        + "\n\nCall next_arena to begin a trial, and again after its end.",
+        instructions=f"{prompt(play.tongue, EpisodeInfo(0, 0, spec.observation_spec))}\n\nCall "
+        "next_arena to begin a trial, and again after its end. A trial that rests for more than "
+        f"{spec.action_timeout_seconds:g} s is over.",
     )
 
     async def run_call(call: Callable[[], Result]) -> Result:
@@ -102,35 +104,74 @@ def agent_server(episodes: RemoteEpisodes, tongue: Tongue) -> MCPServer[Any]:
     return server
 
 
-class _Play:
-    """The trials of a session; one call at a time, however many a client makes at once."""
+class Trials:
+    """The trials of a session; one call at a time, however many a client makes at once.
 
-    def __init__(self, episodes: RemoteEpisodes, tongue: Tongue) -> None:
-        self._episodes = episodes
-        self._tongue = tongue
+    Attributes:
+        session: The session.
+        tongue: How the client is told what it perceives.
+    """
+
+    def __init__(
+        self, join: Callable[[], RemoteEpisodes], session: Session, tongue: Tongue
+    ) -> None:
+        """Prepare them; the session is joined with the first, so that nobody waits before it.
+
+        Args:
+            join: Joins the session as its agent.
+            session: The session.
+            tongue: How the client is told what it perceives.
+        """
+        self.session = session
+        self.tongue = tongue
+        self._join = join
+        self._episodes: RemoteEpisodes | None = None
         self._talk: Conversation | None = None
         self._said = ""
+        self._since = 0.0
         self._lock = threading.Lock()
 
+    def close(self) -> None:
+        """Leave the session; an open trial is void."""
+        episodes, self._episodes, self._talk = self._episodes, None, None
+        if episodes is not None:
+            episodes.close()
+
     def begin(self) -> Result:
+        """Begin the next trial."""
         with self._lock:
+            first = ""
+            if monotonic() - self._since > self.session.spec.action_timeout_seconds:
+                first = f"{self._rested} " * (self._talk is not None)
+                self.close()
             if self._talk is not None:
-                raise ToolError("A trial is open already. Act until it is over.")
+                raise ToolError("A trial is open already. Look, and act until it is over.")
             try:
+                self._episodes = self._episodes or self._join()
                 opening = self._episodes.begin()
-            except SessionOver:
+            except (SessionOver, AnimalcatError) as error:
+                if isinstance(error, AnimalcatError) and error.code != "SESSION_OVER":
+                    self.close()
+                    raise
                 return ["The session is over. There is no further trial. Thank you."]
-            talk = self._talk = Conversation(self._tongue, opening.info)
-            self._said = ""
+            talk = self._talk = Conversation(self.tongue, opening.info)
+            self._said, self._since = "", monotonic()
             talk.next(opening.observation)
-            first = "A practice trial begins." if opening.info.practice else "A trial begins."
-            return _result_words(talk, first)
+            practice = "practice " * opening.info.practice
+            return _result_words(talk, f"{first}A {practice}trial begins.")
+
+    @property
+    def _rested(self) -> str:
+        seconds = self.session.spec.action_timeout_seconds
+        return f"The trial before rested for more than {seconds:g} s, and is over."
 
     def look(self) -> Result:
+        """Show again what is perceived."""
         with self._lock:
             return _result_words(self._open)
 
     def do(self, name: str, arguments: dict[str, float]) -> Result:
+        """Do what the call of a tool asks for."""
         with self._lock:
             talk = self._open
             called = f"{name}({', '.join(f'{value:g}' for value in arguments.values())})"
@@ -141,8 +182,12 @@ class _Play:
             except UnreadableError as error:
                 kind = "unparseable"
                 talk.mishear(str(error))
+            assert self._episodes is not None  # a trial is open
             self._episodes.note(Note(called, answer=kind))
-            return self._carry_out(talk)
+            told = self._carry_out(talk, self._episodes)
+        if kind == "unparseable":
+            raise ToolError(told[0])
+        return told
 
     @property
     def _open(self) -> Conversation:
@@ -150,13 +195,17 @@ class _Play:
             raise ToolError(NOT_BEGUN)
         return self._talk
 
-    def _carry_out(self, talk: Conversation) -> Result:
+    def _carry_out(self, talk: Conversation, episodes: RemoteEpisodes) -> Result:
         """Do what was said, until it is the client's turn or the trial is over."""
-        opening = self._episodes.opening
-        assert opening is not None  # a conversation is held while an episode is open
         actions = talk.next(talk.seen)
         while actions:
-            result = self._episodes.act(actions)
+            try:
+                result = episodes.act(actions)
+            except AnimalcatError as error:
+                self.close()
+                over = f"The trial is over: {error}. Call next_arena to begin anew."
+                raise ToolError(over) from None
+            self._since = monotonic()
             if result.ended:
                 self._talk = None
                 return ["The trial is over. Call next_arena for the next one."]

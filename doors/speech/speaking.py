@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import sys
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from animalcat.apart.output import WAITS
 from animalcat.doors.speech.conversation import Conversation, Shown
 from animalcat.doors.speech.prompts import prompt
 from animalcat.doors.speech.reading import (
@@ -137,12 +140,15 @@ class ModelAgent:
         Raises:
             AnimalcatError: There is no such model, or its provider lacks something.
         """
-        from inspect_ai.model import get_model
+        from inspect_ai.model import GenerateConfig, get_model
 
         try:
-            self._model = get_model(model)
+            # By itself inspect_ai would ask again for ever, and say nothing.
+            config = GenerateConfig(max_retries=0 if isinstance(model, str) else None)
+            self._model = get_model(model, config=config)
         except Exception as error:  # noqa: BLE001  each provider has errors of its own
-            raise AnimalcatError(f"llm:{model}: {' '.join(str(error).split())}") from None
+            why = re.sub(r"\[/?\w+\]", "", " ".join(str(error).split()))  # rich's marks
+            raise AnimalcatError(f"llm:{model}: {why}") from None
         self._tongue = tongue
         self._pauses = PAUSES if pauses is None else pauses
         self.messages: list[ChatMessage] = []
@@ -199,8 +205,10 @@ class ModelAgent:
                 return await self._generate()
             except LimitExceededError:
                 raise
-            except Exception:  # noqa: BLE001  whatever the provider raises
+            except Exception as error:  # noqa: BLE001  whatever the provider raises
                 self._notes.append(_FAILED)
+                why = " ".join(str(error).split())[:300]
+                sys.stderr.write(f"{WAITS}{why}; the provider is asked again in {pause:g} s\n")
                 await asyncio.sleep(pause)
         try:
             return await self._generate()
@@ -214,8 +222,13 @@ class ModelAgent:
 
     async def _generate(self) -> ModelOutput:
         """Ask once; what a provider tells as an error is raised as one."""
+        from tenacity import RetryError
+
         given = tools() if self._tongue.form == "tools" else []
-        output = await self._model.generate(list(self.messages), tools=given)
+        try:
+            output = await self._model.generate(list(self.messages), tools=given)
+        except RetryError as error:
+            raise RuntimeError(str(error.last_attempt.exception())) from None
         if output.error:
             raise RuntimeError(output.error)
         return output

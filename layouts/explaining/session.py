@@ -99,7 +99,7 @@ def verdict_of(
         )
         for k, node in enumerate(profile.nodes)
     }
-    if result.inverted:
+    if result.inverted or profile.provenance.get("unheard"):
         profile = replace(profile, status=dict.fromkeys(profile.status, NOT_READ))
     profile = replace(
         profile,

@@ -68,6 +68,7 @@ _UNSHOWN: Final = "its controls show a reason that the layout does not"
 _UNREAD: Final = "the layout does not describe this agent"
 _UNFITTED: Final = "the fit has not converged"
 _DOUBTED: Final = "what was played follows other layouts better than this one"
+_UNHEARD: Final = "most of its answers were no deeds"
 """Why no kind is named where no capability is to be read."""
 
 
@@ -230,10 +231,12 @@ def verdict(
     judgement = judge_layout(misfit, prediction, power, inverted)
     converged = bool(profile.diagnostics["converged"]) or _is_live(profile)
     described = judgement.standing != "not described"
-    trusted = described and converged and not doubted
+    unheard = bool(profile.provenance.get("unheard"))
+    trusted = described and converged and not doubted and not unheard
     kind = find_kind(layout, some, played, cost)
     if not trusted:
-        kind = kind.unread(_UNREAD if not described else _DOUBTED if doubted else _UNFITTED)
+        doubt = _DOUBTED if doubted else _UNFITTED
+        kind = kind.unread(_UNHEARD if unheard else doubt if described else _UNREAD)
     # What pairs say rests on outcomes alone, so the layout's words give way to it.
     unlimited = frozenset[str]()
     if finding is not None and finding.is_reason:
@@ -241,7 +244,9 @@ def verdict(
     if finding is not None and trusted and _contradicts(finding, kind):
         kind = kind.unread(_UNSHOWN)
     blamed = ""
-    if not described:
+    if unheard:
+        said.append(f"No ability is named: {_UNHEARD}.")
+    elif not described:
         said.append(judgement.text)
     elif doubted:
         said.append(f"No ability is named: {_DOUBTED}.")

@@ -248,12 +248,14 @@ def provenance(
     spec = asdict(replace(session.spec, against=None))  # told by the comparison
     scored = [e for e in attempts if not e.practice and not e.invalid]
     outcomes = [e.outcome for e in scored]
+    spent = sum((e.spent for e in attempts), NOTHING)
     return {
         "session": names.session_name(session.id),
         "agent": spec.pop("agent"),
         "battery": spec.pop("battery"),
         "privileged": session.spec.observation_spec.privileged,
-        "answers": answers_in_words(sum((e.spent for e in attempts), NOTHING)),
+        "answers": answers_in_words(spent),
+        "unheard": 2 * (spent.unparseable + spent.refusals) > spent.answers,
         "made": dict(
             Counter(e.decision.made.made_as.value for e in attempts if e.counts and e.decision.made)
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from enum import StrEnum
@@ -11,6 +12,7 @@ import typer
 
 from animalcat.apart import AgentProcess, ApartError, Bounds, Permission
 from animalcat.apart import follow as follow_agents
+from animalcat.apart.output import MARK, WAITS
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
 from animalcat.cli.session.options import SessionPlan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
@@ -360,9 +362,23 @@ def run_agent(
     here = is_local(client.address)
     with LiveSession(session, first=while_compiling(FIRST, SIMULATOR) if here else FIRST) as shown:
 
+        async def tell_waits() -> None:
+            told = dict.fromkeys(processes, "")
+            while True:
+                await asyncio.sleep(1.0)
+                for process, before in told.items():
+                    line = process.output().splitlines()[-1:]
+                    if line and line[0] != before and line[0].startswith(f"{MARK}{WAITS}"):
+                        told[process] = line[0]
+                        shown.say(line[0])
+
         async def play() -> None:
-            async with shown.looking(client.aio):
-                await follow_agents(client.aio, session, processes, shown.tell)
+            waits = asyncio.ensure_future(tell_waits())
+            try:
+                async with shown.looking(client.aio):
+                    await follow_agents(client.aio, session, processes, shown.tell)
+            finally:
+                waits.cancel()
 
         try:
             client.run(play())

@@ -144,15 +144,15 @@ class LiveSession:
                 self._said[name] = capability.limit
                 again = capability.limit and before == ""
                 told = f"{name}: its target is not reached any more" if again else ""
-                self._say(f"note: {told or unreachable(capability)}")
+                self.say(f"note: {told or unreachable(capability)}")
         most = now.spec.stop.max_episodes or 1  # answers say it
         if now.waits_for != self._waits_for:
             self._waits_for = now.waits_for
             if self._console.quiet and now.waits_for not in ("", AN_AGENT):
-                self._say(f"waits for {now.waits_for}")
+                self.say(f"waits for {now.waits_for}")
         if self._lines.due(now.episodes, most):
             known = "  ".join(f"{c.name} {c.value} ({c.interval})" for c in now.capabilities)
-            self._say(f"{now.episodes} of {most} episodes: {known}")
+            self.say(f"{now.episodes} of {most} episodes: {known}")
         self._remember(now)
         if event.episode is not None:
             self._until_first.close()
@@ -191,7 +191,7 @@ class LiveSession:
             self.know(await client.episodes(self._session))
             await asyncio.sleep(max(LOOK_SECONDS, _SHARE * (time.monotonic() - began)))
 
-    def _say(self, words: str) -> None:
+    def say(self, words: str) -> None:
         """Print a line in a terminal above the table, else on standard error."""
         console = self._errors if self._console.quiet else self._console
         console.print(Text(words), soft_wrap=True)

@@ -18,7 +18,8 @@ from inspect_ai.model import Model, ModelAPI, ModelOutput, ModelUsage, get_model
 
 import animalcat
 from animalcat.doors.inspect.arenas import KEY, arena, arena_tools
-from animalcat.doors.inspect.results import PROFILE
+from animalcat.doors.inspect.results import PROFILE, read_profile
+from animalcat.doors.inspect.showing import show_log
 from animalcat.doors.inspect.tables import read_logs
 from animalcat.doors.speech import speaking
 from animalcat.service.host.private import server_for
@@ -85,18 +86,26 @@ def samples(log: EvalLog) -> list[tuple[str, int, str]]:
     return sorted(scored)
 
 
-def test_a_session_is_played_and_its_profile_stands_in_the_log(home: Path, tmp_path: Path) -> None:
-    model, asked = speaker("Go(8)", "Hm.", "Turn(40);Go(5)")
-    log = run(task(home, at_once=2, max_episodes=4), tmp_path, model)
+def test_a_session_is_played_and_its_profile_stands_in_the_log(
+    home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model, asked = speaker("Go(30)", "Hm.", "Turn(110);Go(30)", "Turn(-50);Go(30)")
+    made = task(home, at_once=2, max_episodes=4, tongue="script,picture=0,answers=9")
+    log = run(made, tmp_path, model)
     assert log.status == "success"
     assert samples(log) == sorted(stored_rows(home, log))
     assert len(log.samples or ()) == 4
-    assert 4 <= len(asked) <= 12
+    assert 4 <= len(asked) <= 36
     profile = log.metadata[PROFILE]
     assert profile["provenance"]["agent_fingerprint"]["options"]["form"] == "script"
     assert log.results is not None
     metrics = {name: one.value for name, one in log.results.scores[0].metrics.items()}
     assert metrics["accuracy"] == profile["battery_rate"]["value"]
+    right = sum(word == "success" for _, _, word in samples(log))
+    assert metrics["accuracy_of_chosen"] == right / 4 > 0.0
+    assert "Headline" not in caplog.text
+    assert read_profile(log.location) == profile
+    show_log(log.location)
     assert log.results.headline is not None
     assert log.results.headline.metric == "accuracy"
     frame = read_logs(log.location)
@@ -151,6 +160,31 @@ def test_a_budget_that_is_used_up_counts_and_a_failing_provider_does_not(
     assert samples(made) == [("0", 1, "void"), ("0", 2, "failure")]
     assert samples(made) == stored_rows(home, made)
     assert len(asked) == 4
+
+
+def test_a_provider_that_always_fails_ends_the_task_and_is_no_outcome(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speaking, "PAUSES", ())
+    model, _ = speaker(RuntimeError("no credit left"))
+    log = run(task(home, seed=5), tmp_path, model)
+    assert log.status == "error"
+    assert log.error is not None
+    assert "the last 3 samples failed" in log.error.message
+    assert "no credit left" in log.error.message
+    with server_for(None, home) as address, animalcat.connect(address) as client:
+        (session,) = (one for one in client.sessions() if one.spec.seed == 5)
+        assert [str(one.outcome) for one in client.episodes(session)] == ["void"] * 3
+
+
+def test_of_answers_that_nobody_can_read_no_ability_is_told(home: Path, tmp_path: Path) -> None:
+    model, _ = speaker("I would rather not say.")
+    profile = run(task(home, seed=6), tmp_path, model).metadata[PROFILE]
+    first, second, *rest = profile["verdict"]["sentences"]
+    assert "answers could not be parsed" in first
+    assert "No ability is named: most of its answers were no deeds." in (first + second)
+    assert not [one for one in (second, *rest) if "at most" in one or "at least" in one]
+    assert {one["status"] for one in profile["nodes"].values()} <= {"not to be read", None}
 
 
 class Waiting(ModelAPI):

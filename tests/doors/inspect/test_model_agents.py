@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessageAssistant,
     ContentImage,
+    ModelAPI,
     ModelOutput,
     ModelUsage,
     get_model,
+    modelapi,
 )
 
 from animalcat.doors.speech import Tongue, most_tokens
@@ -150,6 +153,37 @@ def test_a_provider_that_fails_now_and_then_is_asked_again() -> None:
     model, _ = script_model(busy)
     with pytest.raises(AnimalcatError, match="failed 3 times: busy"):
         play_out(ModelAgent(model, Tongue("script"), pauses=(0.0, 0.0)), 1)
+
+
+class Busy(ModelAPI):
+    """Has too many requests for ever, after which inspect_ai by itself asks again for ever."""
+
+    asked = 0
+
+    async def generate(self, input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+        Busy.asked += 1
+        raise RuntimeError("429 too many requests")
+
+    def should_retry(self, ex: Exception) -> bool:
+        return Busy.asked < 4
+
+
+def test_a_provider_that_is_always_busy_is_asked_as_often_as_is_promised(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    modelapi(name="busy")(Busy)
+    with pytest.raises(AnimalcatError, match="failed 3 times: 429 too"):
+        play_out(ModelAgent("busy/model", Tongue("script"), pauses=(0.0, 0.0)), 1)
+    assert Busy.asked == 3
+    waits = "waiting: 429 too many requests; the provider is asked again in 0 s\n"
+    assert capsys.readouterr().err == 2 * waits
+
+
+def test_what_a_provider_lacks_is_said_in_plain_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(AnimalcatError, match="requires optional dep") as found:
+        ModelAgent("openai-api/lab/small", Tongue())
+    assert "[bold]" not in str(found.value)
 
 
 def test_an_answer_that_a_limit_of_tokens_cut_off_is_told_apart() -> None:

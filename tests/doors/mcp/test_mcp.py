@@ -7,7 +7,9 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from base64 import b64decode
+from functools import partial
 from typing import Any
 
 import anyio
@@ -26,7 +28,7 @@ from mcp import Client as McpClient  # noqa: E402
 from mcp import StdioServerParameters, stdio_client  # noqa: E402
 
 from animalcat.doors.mcp.looking import operator_server  # noqa: E402
-from animalcat.doors.mcp.playing import NOT_BEGUN, agent_server, fingerprint  # noqa: E402
+from animalcat.doors.mcp.playing import NOT_BEGUN, Trials, agent_server, fingerprint  # noqa: E402
 
 TONGUE = Tongue(picture=64, answers=6)
 TOOLS = {"look", "go", "turn", "wait", "next_arena"}
@@ -34,10 +36,10 @@ TOOLS = {"look", "go", "turn", "wait", "next_arena"}
 
 def test_a_client_plays_a_session_to_its_end(server: Server, make_session: MakeSession) -> None:
     session = make_session(camera=64)
-    episodes = RemoteEpisodes(server.address, session, fingerprint=fingerprint(TONGUE))
+    trials = trials_of(server, session, TONGUE, fingerprint=fingerprint(TONGUE))
 
     async def play() -> list[Any]:
-        async with McpClient(agent_server(episodes, TONGUE)) as client:
+        async with McpClient(agent_server(trials)) as client:
             tools = (await client.list_tools()).tools
             assert {tool.name for tool in tools} == TOOLS
             assert [tool.name for tool in tools if _reads(tool)] == ["look"]
@@ -49,16 +51,16 @@ def test_a_client_plays_a_session_to_its_end(server: Server, make_session: MakeS
             ]
 
     try:
-        *trials, last = anyio.run(play)
+        *played, last = anyio.run(play)
     finally:
-        episodes.close()
+        trials.close()
     assert "There is no further trial" in _text(last)
     with animalcat.connect(server.address) as client:
         assert client.get_session(session).state == "finished"
         rows = client.episodes(session)
         profile = client.profile(session)
     assert [row.outcome in ("success", "failure") for row in rows] == [True, True]
-    for shown in trials:
+    for shown in played:
         _insist_on_silence(shown, rows, profile)
     known = profile["provenance"]["agent_fingerprint"]
     assert (known["name"], known["options"]["picture"]) == ("mcp", "64")
@@ -68,24 +70,50 @@ def test_what_a_client_did_is_recorded_beside_the_steps(
     server: Server, make_session: MakeSession
 ) -> None:
     session = make_session(max_episodes=1)
-    episodes = RemoteEpisodes(server.address, session)
+    trials = trials_of(server, session, Tongue(picture=0, answers=2))
 
     async def play() -> None:
-        async with McpClient(agent_server(episodes, Tongue(picture=0, answers=2))) as client:
+        async with McpClient(agent_server(trials)) as client:
             await client.call_tool("next_arena", {})
             for name, arguments in (("turn", {"degrees": 12}), ("go", {"metres": 400})):
                 result = await client.call_tool(name, arguments)
             assert "over" in _text(result)
+            assert result.is_error
 
     try:
         anyio.run(play)
     finally:
-        episodes.close()
+        trials.close()
     with animalcat.connect(server.address) as client:
         recorded = list(client.stream_episode(session, 0))
     steps = [part for part in recorded if isinstance(part, animalcat.values.RecordedStep)]
     notes = [note.text for step in steps for note in step.notes]
     assert notes == ["turn(12)", "go(400)"]
+
+
+def test_a_trial_that_rests_is_over_and_the_next_call_begins_anew(
+    server: Server, make_session: MakeSession
+) -> None:
+    session = make_session(max_episodes=1, action_timeout_seconds=2.0)
+    trials = trials_of(server, session, Tongue(picture=0, answers=1))
+
+    async def play(*calls: str) -> list[str]:
+        async with McpClient(agent_server(trials)) as client:
+            assert "more than 2 s" in (client.instructions or "")
+            return [_text(await client.call_tool(name, {})) for name in calls]
+
+    time.sleep(2.5)  # before the first trial nobody is waited for
+    begun, again = anyio.run(play, "next_arena", "next_arena")
+    assert begun.startswith("A trial begins.")
+    assert "open already" in again
+    time.sleep(2.5)
+    try:
+        (anew,) = anyio.run(play, "next_arena")  # of another client
+        assert anew.startswith("The trial before rested for more than 2 s, and is over. A trial")
+    finally:
+        trials.close()
+    with animalcat.connect(server.address) as client:
+        assert len(client.episodes(session)) == 2
 
 
 def test_a_client_plays_over_standard_input_and_output(
@@ -165,6 +193,10 @@ def test_over_http_the_address_with_its_secret_alone_lets_in(server: Server) -> 
         finally:
             process.terminate()
         assert address.rpartition("/mcp")[0].rpartition("/")[2] not in process.stderr.read()
+
+
+def trials_of(server: Server, session: Any, tongue: Tongue, **options: Any) -> Trials:
+    return Trials(partial(RemoteEpisodes, server.address, session, **options), session, tongue)
 
 
 async def _trial(client: Any) -> list[Any]:
