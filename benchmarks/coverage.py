@@ -22,7 +22,7 @@ from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.simulation.simulate import LayoutAgent
+from benchmarks.agents import LayoutAgent
 from benchmarks.curves import Estimate, bootstrap, row, share
 from benchmarks.rounds import Rounds, Rows, keep_rounds, play
 from benchmarks.sessions import Player, Task, Trajectory, World, players

@@ -28,7 +28,6 @@ from typing import Any, Final
 import animalcat
 from animalcat.envs.worker import COMM
 from animalcat.errors import AnimalcatError
-from animalcat.machine.processes import finish
 from animalcat.service.session.intact import look
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
@@ -51,6 +50,8 @@ STOPPED_SECONDS: Final = 0.2
 """How long a process that is stopped stays so."""
 STUCK_SECONDS: Final = 300.0
 """A session that is told of no episode for so long has come to a standstill."""
+END_SECONDS: Final = 60.0
+"""How long a process that was told to end may take for it."""
 NAME: Final = "striker"
 ARENA: Final = """!ArenaConfig
 arenas:
@@ -166,7 +167,7 @@ class Stage:
                 yield client
         finally:
             server.send_signal(signal.SIGINT)
-            finish(server)
+            _finish(server)
 
     def _serve(self) -> list[str]:
         return ["serve", "--port", "0", "--json", "--data", str(self.data)]
@@ -311,7 +312,7 @@ class Stage:
             for name, process in sorted(self._processes.items()):  # the agent first
                 if process.poll() is None:
                     process.send_signal(signal.SIGKILL if name == "agent" else signal.SIGINT)
-                finish(process)
+                _finish(process)
 
     def _differences(self) -> list[str]:
         """Look at what is stored beside what the agent was told; the digests too."""
@@ -454,3 +455,12 @@ def _hold(file: Path, taken: Future[bool]) -> None:
             taken.set_result(False)
     finally:
         db.close()
+
+
+def _finish(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a process that was told to end, and kill it where it does not."""
+    try:
+        process.communicate(timeout=END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()

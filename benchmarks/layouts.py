@@ -20,7 +20,6 @@ from animalcat.layouts.inference.fit import FitRequest, fit
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
-from benchmarks import inference
 
 AGENT: Final = (3.0, 1.3, 0.3, 0.1)
 """The simulated agent: navigationAbility, visualAbility, rightLeftBias, noiseLevel."""
@@ -91,7 +90,7 @@ def session(layout: Layout, features: Floats, y: Floats, episodes: int, seed: in
 
 
 def run(quick: bool = False) -> list[dict[str, Any]]:
-    """Measure everything; about four minutes, half of that when quick."""
+    """Measure everything; about two minutes, half of that when quick."""
     layout = load_layout("aaio")
     spread_session(layout, 10, 5, 0)  # loads the kernels
     rows: list[dict[str, Any]] = []
@@ -129,7 +128,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
             ess.append(result.diagnostics["ess_bulk"] / seconds[-1])
         rows.append(_row(f"NUTS: fit of {n} outcomes, 4 x ({DRAWS} + {DRAWS})", seconds, "s"))
         rows.append(_row(f"NUTS: least ESS per second, {n} outcomes", ess, "1/s", low=True))
-    return [*rows, *inference.rows(instances(69), quick)]
+    return rows
 
 
 def _time_calls(work: Callable[[], object], repeats: int) -> list[float]:

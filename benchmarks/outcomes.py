@@ -19,8 +19,8 @@ from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, Item, Vector3
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import place
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, start
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase, RaySpec
+from tests.small import FORWARD, NOOP, start
 
 if TYPE_CHECKING:
     import numpy.typing as npt

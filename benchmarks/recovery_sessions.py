@@ -27,13 +27,13 @@ from animalcat.layouts.explaining.kinds import KindEstimate
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.simulation.simulate import prior_agents
 from animalcat.layouts.watching.beyond import LIFTS, lift_capabilities
 from animalcat.machine.processes import process_pool
 from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import irrelevant
 from animalcat.values import SessionSpec
+from benchmarks.agents import prior_agents
 from benchmarks.recovery_outcomes import COMPARED, Outcomes, Strength
 
 SPEC: Final = ObservationSpec(None, None, privileged=True)

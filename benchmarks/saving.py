@@ -16,12 +16,12 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.simulate import prior_agents
 from animalcat.service.batteries.battery import Battery, build_family
 from animalcat.service.batteries.recipes import build_recipe
 from animalcat.service.library.batteries import FAMILY_SIZE
 from animalcat.service.library.layouts import layout_on
 from animalcat.service.measuring.coverage import some_coverage
+from benchmarks.agents import prior_agents
 from benchmarks.curves import (
     Floats,
     Ints,

@@ -21,9 +21,9 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Bernoulli, Layout
-from animalcat.layouts.simulation.simulate import LayoutAgent, prior_agents
 from animalcat.machine.processes import process_pool
 from animalcat.portable import arrays as portable
+from benchmarks.agents import LayoutAgent, prior_agents
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -256,8 +256,7 @@ class _Luck:
             else:
                 assert player.theta is not None  # counts and scores are drawn by the layout
                 agent = LayoutAgent(layout, player.theta)
-                drawn = agent.outcomes(player.before, self._world.playable, generator)
-                self._drawn[count] = drawn
+                self._drawn[count] = agent.outcomes(self._world.playable, generator)
         value = self._drawn[count][instance]
         if not succeeds:
             return float(value)

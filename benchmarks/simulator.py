@@ -20,13 +20,13 @@ from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.sim.builder import build_level
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.physics import Physics
-from animalcat.envs.testing import start, thing
 from animalcat.envs.types import ACTIONS, CameraSpec, ObservationSpec, RaySpec
 from animalcat.envs.worker_client import WorkerClient
 from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.versions import versions
 from animalcat.values import Decision, EpisodeHeader
 from animalcat.wire.codec import encode
+from tests.small import start, thing
 
 PERIOD: Final = 3
 RAYS: Final = ObservationSpec(rays=RaySpec(), decision_period=PERIOD)

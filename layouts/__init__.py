@@ -25,11 +25,10 @@ layout is a `SpecificationError`, with a table a `TableError`, and with what a l
 they are first used.
 
 The packages, each of which imports only those before it: `model` (what a layout is) with `library`
-(the shipped layouts), `inference` (posteriors), `simulation` (agents of known ability), `reporting`
-(profiles, tables, drawings), `watching` (whether a layout describes an agent while it plays),
-`adaptive` (choosing and stopping), `explaining` (what it all means in words), `checking` (whether
-the layout holds, and how agents differ), `fitting` (a layout fitted to somebody's table), and
-`calibrating` (what earlier agents teach a layout).
+(the shipped layouts), `inference` (posteriors), `reporting` (profiles as data), `watching` (whether
+a layout describes an agent while it plays), `adaptive` (choosing and stopping), `explaining` (what
+it all means in words), `checking` (whether the layout holds, and how agents differ), `fitting` (a
+layout fitted to somebody's table), and `calibrating` (what earlier agents teach a layout).
 """
 
 from __future__ import annotations

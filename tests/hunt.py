@@ -383,7 +383,7 @@ ATTEMPTS: Final[dict[str, Callable[[Ground], Met]]] = {
         said="'b'",
     ),
     "H50": lambda g: g.command(
-        *("battery", "clinic", "-o", g.folder / "clinic.html"),
+        *("battery", "clinic"),
         g.write("c.csv", "agent,item,outcome\n" + "".join(_answers(k) for k in range(12))),
         right="1 and 01 are two items",
     ),

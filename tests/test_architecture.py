@@ -39,7 +39,7 @@ ORDER = {
         *("wire", "client", "plots", "apart", "lab", "cli"),
     ),
     "layouts": (
-        *("model", "library", "inference", "simulation", "reporting", "watching", "adaptive"),
+        *("model", "library", "inference", "reporting", "watching", "adaptive"),
         *("explaining", "checking", "fitting", "calibrating"),
     ),
     "envs": ("sim", "unity", "agents", "mlagents"),

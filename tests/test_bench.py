@@ -22,10 +22,7 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "simulator": {"simulator": {"CHUNK": 20}},
     "service": {"service": {"CHUNK": 20}},
     "demo": {"demo": {"DEMOS": (WALKS,), "QUICK_SEEDS": 1}},
-    "layouts": {
-        "layouts": {"SIZES": ((69, None, 5),), "OTHERS": (OTHERS[0],), "DRAWS": 50},
-        "inference": {"NUTS": (("aaio", 6.0, 1, 1),), "DRAWS": 50},
-    },
+    "layouts": {"layouts": {"SIZES": ((69, None, 5),), "OTHERS": (OTHERS[0],), "DRAWS": 50}},
     "papers": {"papers.permanence": {"QUICK_AGENTS": (6,)}},
 }
 """By part: by module, constants that say how much is measured, and less than they say."""

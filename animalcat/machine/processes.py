@@ -1,18 +1,14 @@
-"""Ends processes: pools with the one that made them, others after a while."""
+"""Pools of processes, which end with the one that made them."""
 
 from __future__ import annotations
 
 import os
 import resource
-import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
-from typing import Any, Final
-
-END_SECONDS: Final = 60.0
-"""How long a process that was told to end may take for it."""
+from typing import Any
 
 
 def process_pool(
@@ -46,12 +42,3 @@ def end_with_parent() -> None:
     assert parent is not None, "only in processes of a pool"
     parent.join()
     os._exit(1)  # at once: nobody is there for what it has done
-
-
-def finish(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a process that was told to end, and kill it where it does not."""
-    try:
-        process.communicate(timeout=END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()

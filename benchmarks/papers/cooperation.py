@@ -12,11 +12,11 @@ import numpy.typing as npt
 from animalcat.cli.shared.progress import Tell
 from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
 from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.inference.summary import hdi
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.posterior_table import posterior_table
-from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
+from benchmarks.agents import LayoutAgent
 from benchmarks.papers.printed import printed_figures
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -90,7 +90,7 @@ def population(layout: Layout, seed: int, entrants: int = ENTRANTS) -> Simulated
     ranges = [CONTEST.get(node.name, _ABILITY) for node in layout.latents]
     truth = np.stack([generator.uniform(*one, entrants) for one in ranges], axis=1)
     scores = np.stack(
-        [simulate_outcomes(LayoutAgent(layout, theta), instances, generator) for theta in truth]
+        [LayoutAgent(layout, theta).outcomes(instances, generator) for theta in truth]
     )
     weaker = round(entrants * _WEAKER / ENTRANTS)
     block = np.tile(np.arange(_BLOCKS), _SCENARIOS)
@@ -117,7 +117,6 @@ def rows(quick: bool, tell: Tell) -> Rows:
 
 def recovery_rows(layout: Layout, fits: Sequence[FitResult], truth: Floats) -> Rows:
     """Errors, coverage and widths of intervals, by node."""
-    table = posterior_table({str(i): fitted for i, fitted in enumerate(fits)})
     submissions = printed_figures("tesic2025")["table_2"]["submissions"].values()
     made: Rows = []
     for i, node in enumerate(layout.latents):
@@ -134,7 +133,9 @@ def recovery_rows(layout: Layout, fits: Sequence[FitResult], truth: Floats) -> R
             }
         )
         theirs = [row[node.name] for row in submissions if node.name in row]
-        width = float(np.mean([row.high - row.low for row in table if row.node == node.name]))
+        drawn = [fitted.flat_draws[:, i] for fitted in fits]
+        ends = [hdi(draws, np.full(len(draws), 1 / len(draws)), 0.94) for draws in drawn]
+        width = float(np.mean(np.diff(ends)))
         wide = float(np.mean([high - low for _, low, high in theirs]))
         title = f"Tesic et al. 2025, {node.name}: width"
         made.append({"name": title, "value": width, "baseline": wide, "ratio": width / wide})

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 
 from animalcat.cli.layout.table import battery_of_folder
 from animalcat.cli.shared.arena_outcomes import on_battery
-from animalcat.cli.shared.outcome_table import judge_rewards, read_pass_marks, read_rewards
+from animalcat.cli.shared.outcome_table import judge_rewards, marks_of, rewards_of
 from animalcat.cli.shared.progress import Tell
 from animalcat.layouts.checking.predict import (
     Assessor,
@@ -71,9 +71,9 @@ def read_entrants(
     Raises:
         TableError: A file of the data cannot be read.
     """
-    rewards = read_rewards(data / "aaio" / "final_rewards.csv")
+    rewards = rewards_of(data / "aaio" / "final_rewards.csv")[0]
     rewards = rewards.loc[rewards.index.isin(list(instances))]
-    marks = read_pass_marks(data / "aaio" / "pass_marks.csv")
+    marks = marks_of(data / "aaio" / "pass_marks.csv")
     played = judge_rewards(rewards, {str(k): float(v) for k, v in marks.dropna().items()}, {})
     names = [*map(str, rewards.index)]
     with TemporaryDirectory() as store:

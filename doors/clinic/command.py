@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.outcome_options import PassMarks, Seed
-from animalcat.cli.shared.output import fail, print_json, print_table, say, wrote
+from animalcat.cli.shared.output import fail, print_json, print_table, say
 from animalcat.cli.shared.progress import progress
-from animalcat.machine.files import write_whole
 
 if TYPE_CHECKING:
     from animalcat.doors.clinic.answers import Columns, Responses
@@ -99,17 +97,6 @@ def clinic(
         ),
     ] = None,
     seed: Seed = 0,
-    output: Annotated[
-        Path | None,
-        _option(
-            "FILE.html",
-            "Write the page here. With --json there is a page only if this is given.",
-            "clinic.html",
-            "--output",
-            "-o",
-            panel=OUTPUT,
-        ),
-    ] = None,
 ) -> None:
     """Examine items by what any agents did on them, on arenas or on anything else.
 
@@ -159,17 +146,6 @@ def clinic(
         print_json(found.to_dict())
     else:
         _print(found)
-    path = output or (None if common().as_json else Path("clinic.html"))
-    if path is not None:
-        from animalcat.doors.clinic.page import clinic_page
-
-        more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
-        page = clinic_page(found, f"Clinic for items: {sources[0].name}{more}")
-        try:
-            write_whole(path, page.encode())
-        except OSError as error:
-            fail(f"{path}: cannot be written: {error.strerror}")
-        wrote(f"clinic of {len(found.items)} items", path)
 
 
 def _of_logs(sources: list[Path], columns: Columns) -> Responses:
@@ -233,7 +209,7 @@ def _print(found: Clinic) -> None:
     if rows:
         title = f"{len(faulty)} of {len(found.items)} items with which something is wrong"
         if len(faulty) > TOLD:
-            title += f"; the first {TOLD}, and the page and --json have all"
+            title += f"; the first {TOLD}, and --json has all"
         print_table(rows, list(rows[0]), title=title)
     for kind, words in (("floor", "nobody"), ("ceiling", "everybody")):
         if names := [item.item for item in found.items if kind in item.kinds]:

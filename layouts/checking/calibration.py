@@ -21,7 +21,6 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import HDI_SHARE, NodeSummary
 from animalcat.layouts.model.spec import Binomial, Layout
-from animalcat.layouts.simulation.simulate import lose
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -256,6 +255,15 @@ def simulate_calibration(
         agents - len(places),
         missing if len(layout.outcomes) > 1 else 0.0,
     )
+
+
+def lose(outcomes: Floats, missing: float, generator: np.random.Generator) -> Floats:
+    """Drop a share of outcomes, (episodes, outcomes), at random, but never all of an episode."""
+    if not missing:
+        return outcomes
+    lost = generator.random(outcomes.shape) < missing
+    lost[np.arange(len(lost)), generator.integers(outcomes.shape[1], size=len(lost))] = False
+    return np.where(lost, np.nan, outcomes)
 
 
 def spread(layout: Layout, count: int, generator: np.random.Generator) -> Floats:

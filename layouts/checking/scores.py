@@ -1,7 +1,7 @@
-"""Scores of predictions: Brier with Murphy's decomposition, log score, AUC, RMSE and R2.
+"""Scores of predictions: Brier with Murphy's decomposition, AUC and R2.
 
 Predictions are probabilities of success, or expected scores in [0, 1]; outcomes are 0 and 1, or
-scores in [0, 1]. Lower is better for `brier`, `log_score` and `rmse`.
+scores in [0, 1]. Lower is better for `brier`.
 """
 
 from __future__ import annotations
@@ -135,14 +135,6 @@ def brier(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     return float(np.mean((p - y) ** 2))
 
 
-def log_score(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
-    """Mean of -ln P(outcome), in nats; infinite if an outcome had a predicted probability of 0."""
-    p, y = _check_pair(predicted, outcomes)
-    with np.errstate(divide="ignore"):
-        logs: Floats = portable.xlogy(y, p) + portable.xlogy(1.0 - y, 1.0 - p)
-    return -float(np.mean(logs))
-
-
 def auc(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     """Probability that a success was predicted higher than a failure; a tie counts half.
 
@@ -154,7 +146,7 @@ def auc(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     """
     p, y = _check_pair(predicted, outcomes)
     if not np.isin(y, (0.0, 1.0)).all():
-        raise ValueError("AUC takes outcomes 0 and 1; for scores take `rmse` or `r2`")
+        raise ValueError("AUC takes outcomes 0 and 1; for scores take `r2`")
     wins = int(y.sum())
     losses = len(y) - wins
     if not wins or not losses:
@@ -165,11 +157,6 @@ def auc(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     return float((ranks - wins * (wins + 1) / 2.0) / (wins * losses))
 
 
-def rmse(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
-    """Root of the mean squared error."""
-    return brier(predicted, outcomes) ** 0.5
-
-
 def r2(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     """Share of the outcomes' variance that is predicted; below 0 if their mean predicts better.
 
@@ -178,39 +165,6 @@ def r2(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
     """
     p, y = _check_pair(predicted, outcomes)
     return 1.0 - brier(p, y) / float(y.var()) if np.ptp(y) > 0 else float("nan")
-
-
-@dataclass(frozen=True, slots=True)
-class PredictionScores:
-    """All scores of one set of predictions; `auc` is NaN where it is not defined."""
-
-    instances: int
-    brier: float
-    calibration: float
-    refinement: float
-    log_score: float
-    auc: float
-    rmse: float
-    r2: float
-
-
-def score(
-    predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None = 10
-) -> PredictionScores:
-    """Compute all scores."""
-    p, y = _check_pair(predicted, outcomes)
-    parts = murphy(p, y, bins)
-    binary = bool(np.isin(y, (0.0, 1.0)).all())
-    return PredictionScores(
-        len(y),
-        parts.brier,
-        parts.calibration,
-        parts.refinement,
-        log_score(p, y),
-        auc(p, y) if binary else float("nan"),
-        rmse(p, y),
-        r2(p, y),
-    )
 
 
 def bootstrap(

@@ -74,7 +74,7 @@ def read_metadata(sheet: Sheet, instances: Sequence[str]) -> tuple[FeatureTable,
         name: TableRow(row.line, {}, (), row.kind, links.get(name, ControlLink()))
         for name, row in found.items()
     }
-    return FeatureTable({}, table, says_links=True), _unmatched(rows, found, instances)
+    return FeatureTable({}, table, says_links=True), _unmatched_files(rows, found, instances)
 
 
 def _links(found: Mapping[str, _Row]) -> dict[str, ControlLink]:
@@ -98,7 +98,7 @@ def _links(found: Mapping[str, _Row]) -> dict[str, ControlLink]:
     return links
 
 
-def _unmatched(
+def _unmatched_files(
     rows: Mapping[str, _Row], found: Mapping[str, _Row], instances: Sequence[str]
 ) -> list[Problem]:
     """What is to be known of arenas without a row, and of rows without an arena."""

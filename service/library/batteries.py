@@ -213,7 +213,7 @@ class BatteryLibrary:
                         build_recipe, recipe, self._folder, size, seed, tick, os.cpu_count() or 1
                     )
                 else:
-                    built = await self._made_apart(
+                    built = await self._make_apart(
                         partial(_follow_files, files, self._folder, size, seed), tick
                     )
             except ArenaError as error:
@@ -260,14 +260,14 @@ class BatteryLibrary:
                     in_order=isinstance(files, Spool),
                     layout=layout,
                 )
-                imported = await self._made_apart(work, tick)
+                imported = await self._make_apart(work, tick)
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explain(error)) from error
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
             return await self._keep(battery, imported, replace)
 
-    async def _made_apart(self, make: Work[Battery], tick: Tick) -> Battery:
+    async def _make_apart(self, make: Work[Battery], tick: Tick) -> Battery:
         """Make a battery of what a caller sent, in a process that can be ended."""
         try:
             work = partial(_make_digest, make)

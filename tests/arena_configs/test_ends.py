@@ -15,9 +15,9 @@ from animalcat.arena_configs.model import RGB, Arena, ArenaError, Item, Vector3
 from animalcat.arena_configs.scalars import FLOAT_MAX, INT_MAX, INT_MIN
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.rules import EpisodeState
-from animalcat.envs.testing import play_episode
 from animalcat.envs.types import ObservationSpec
 from animalcat.v1 import sessions_pb2
+from tests.small import play_episode
 
 HEAD = "!ArenaConfig\narenas:\n  0: !Arena\n"
 AGENT = "    - !Item\n      name: Agent\n      positions: [!Vector3 {x: 20, y: 0, z: 5}]\n"

@@ -13,8 +13,8 @@ from PIL import Image
 from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.model import RGB, Arena, Item
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, ObservationSpec
+from tests.small import start, thing
 
 if TYPE_CHECKING:
     from pathlib import Path

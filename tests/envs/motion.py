@@ -17,8 +17,8 @@ from animalcat.envs.sim.builds import constants_in_build
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.movement import to_local
 from animalcat.envs.sim.world import World
-from animalcat.envs.testing import FORWARD, NOOP, start, thing
 from animalcat.envs.types import ACTIONS, ObservationSpec
+from tests.small import FORWARD, NOOP, start, thing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.load import load_agent
 from animalcat.envs.answers import read_answer
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import play_episode
 from animalcat.envs.types import ACTIONS, ObservationSpec, Phase
+from tests.small import play_episode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,8 +13,8 @@ from animalcat.arena_configs.outcome import success
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.agents.load import BUILTIN, AgentLoadError, check_name, load_agent
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import start, thing
 from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase
+from tests.small import start, thing
 
 SPEC = ObservationSpec()
 

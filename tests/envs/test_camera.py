@@ -18,9 +18,9 @@ from animalcat.arena_configs.tags import RAY_TAGS
 from animalcat.envs.sim.camera import FIELD_OF_VIEW, render
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, Style
-from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from tests.envs.frames import WANTED, CameraRow, compare, simulate_frame
+from tests.small import start, thing
 
 pytestmark = pytest.mark.xdist_group("camera")  # one worker makes what they share
 

@@ -11,9 +11,9 @@ from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.backends import make_environment
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import play_episode, start
 from animalcat.envs.types import ObservationSpec, Phase, Step
 from animalcat.envs.worker_client import WorkerClient
+from tests.small import play_episode, start
 from tests.suites.environments import EnvironmentSuite, Make
 
 

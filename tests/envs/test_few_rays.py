@@ -9,9 +9,9 @@ from animalcat.envs.agents.load import load_agent
 from animalcat.envs.gym import ArenaEnv
 from animalcat.envs.mlagents.arguments import parse_arguments
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import goal_arena
 from animalcat.envs.types import ObservationSpec, RaySpec
 from animalcat.wire.steps import spec_from_proto, spec_to_proto
+from tests.small import goal_arena
 
 SPECS = [RaySpec(0, 60.0), RaySpec(0, 0.0), RaySpec(2, 0.0)]
 

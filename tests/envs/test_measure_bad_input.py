@@ -18,9 +18,9 @@ from animalcat.arena_configs.model import Arena, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.measure import LONGEST, measure_playing, watch
-from animalcat.envs.testing import start, thing
 from animalcat.service.batteries.file_features import Plan, feature_rows
 from tests.envs.test_sim_bad_input import arenas
+from tests.small import start, thing
 
 PLAN = Plan(0, "animalcat", "4.x")
 PLAYED = {name for name, feature in FEATURES.items() if feature.measured == "playing"}

@@ -9,9 +9,9 @@ from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.backends import make_environment
 from animalcat.envs.places import can_watch, watch, watchable
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, start, thing
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 from animalcat.envs.unity.late import LateSimEnvironment
+from tests.small import FORWARD, start, thing
 
 AHEAD = Arena(time_limit=60, items=(start(z=3.0), thing("GoodGoal", 20, 0, 30)))
 WRONG, RIGHT = MarkedPlace(False, 20, 14, 0.3), MarkedPlace(True, 20, 22, 3.0)

@@ -18,8 +18,8 @@ from animalcat.envs.agents.scout.memory import Memory
 from animalcat.envs.agents.scout.pose import Pose
 from animalcat.envs.agents.scout.settings import ScoutSettings
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, EndedBy, Observation, ObservationSpec
+from tests.small import start, thing
 
 RAYS = ObservationSpec()
 CAMERA = ObservationSpec(CameraSpec(84))

@@ -17,8 +17,8 @@ from animalcat.arena_configs.model import Arena, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import MAX_OBJECTS
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import play_episode, start, thing
 from animalcat.envs.types import ACTIONS, ObservationSpec
+from tests.small import play_episode, start, thing
 
 HEAD = """!ArenaConfig
 arenas:

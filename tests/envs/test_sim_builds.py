@@ -15,8 +15,8 @@ from animalcat.envs.sim.builds import step_seconds
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.journal import EpisodeView, Journal
 from animalcat.envs.sim.scene import tag_index
-from animalcat.envs.testing import FORWARD, NOOP, start, thing
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase
+from tests.small import FORWARD, NOOP, start, thing
 
 PLAIN = ObservationSpec(rays=None)
 SECOND = 50

@@ -14,7 +14,8 @@ from animalcat.arena_configs.model import Arena
 from animalcat.envs.sim.environment import Rng, SimEnvironment
 from animalcat.envs.sim.journal import Journal
 from animalcat.envs.sim.scene import Shape
-from animalcat.envs.testing import (
+from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase, Step
+from tests.small import (
     FORWARD,
     NOOP,
     goal_arena,
@@ -24,7 +25,6 @@ from animalcat.envs.testing import (
     start,
     thing,
 )
-from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase, Step
 from tests.suites.environments import assert_same_steps
 
 PLAIN = ObservationSpec(rays=None)
@@ -201,7 +201,7 @@ def test_two_processes_play_bitwise_the_same() -> None:
     code = (
         "import hashlib, numpy as np\n"
         "from animalcat.envs.sim.environment import SimEnvironment\n"
-        "from animalcat.envs.testing import arrays, play_episode, random_arena\n"
+        "from tests.small import arrays, play_episode, random_arena\n"
         "from animalcat.envs.types import ObservationSpec\n"
         "h = hashlib.sha256()\n"
         "actions = np.random.default_rng(0).integers(9, size=150).tolist()\n"

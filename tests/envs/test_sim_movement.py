@@ -9,9 +9,9 @@ import pytest
 
 from animalcat.arena_configs.model import Arena
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, start, thing
 from animalcat.envs.types import ObservationSpec
 from tests.envs import motion
+from tests.small import FORWARD, NOOP, start, thing
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -10,14 +10,6 @@ from animalcat.arena_configs.catalogue import HATCH_HEIGHT
 from animalcat.arena_configs.model import Arena, ArenaError, Item
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.scene import Shape, tag_index
-from animalcat.envs.testing import (
-    FORWARD,
-    NOOP,
-    lone_arena,
-    play_episode,
-    start,
-    thing,
-)
 from animalcat.envs.types import (
     ACTIONS,
     CameraSpec,
@@ -26,6 +18,14 @@ from animalcat.envs.types import (
     Phase,
     RaySpec,
     Step,
+)
+from tests.small import (
+    FORWARD,
+    NOOP,
+    lone_arena,
+    play_episode,
+    start,
+    thing,
 )
 from tests.suites.environments import assert_same_steps
 

@@ -20,8 +20,8 @@ from animalcat.arena_configs.model import (
 )
 from animalcat.arena_configs.sequence import ArenaOrder, merge_arenas
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, play_episode, start, thing
 from animalcat.envs.types import EndedBy, ObservationSpec, Step
+from tests.small import FORWARD, NOOP, play_episode, start, thing
 from tests.suites.environments import assert_same_steps
 
 BACKWARD = 6

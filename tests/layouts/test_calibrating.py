@@ -13,14 +13,7 @@ from scipy.special import expit, logit
 
 from animalcat.cli.session.options import calibrated_layout as calibrated_layout_of
 from animalcat.cli.shared.common import Common, keep_common
-from animalcat.layouts.calibrating.assessment import (
-    CALIBRATED,
-    WRITTEN,
-    AgentScores,
-    compare_scores,
-    judge,
-    parts,
-)
+from animalcat.layouts.calibrating.assessment import CALIBRATED, WRITTEN, judge, mean_scores
 from animalcat.layouts.calibrating.calibrate import (
     calibrate,
     calibrated_layout,
@@ -212,14 +205,6 @@ def test_outcomes_that_teach_nothing_are_refused() -> None:
         population_model(scores, table)
 
 
-def test_every_agent_is_held_out_once_in_each_split() -> None:
-    found = list(parts(10, 1, 2, 3))
-    assert len(found) == 6
-    for split in (0, 1):
-        tested = [i for s, _, test in found for i in test if s == split]
-        assert sorted(tested) == list(range(10))
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # fits by NUTS, of which a loaded machine makes minutes
 @pytest.mark.xdist_group("nuts")
@@ -264,12 +249,9 @@ def test_what_the_command_cannot_use_is_named(options: list[str], said: str) -> 
 
 def test_agents_with_few_episodes_are_left_out_of_what_needs_more() -> None:
     brier = {(CALIBRATED, 15): 0.1, (WRITTEN, 15): 0.2}
-    scored = [
-        AgentScores("a", brier),
-        AgentScores("b", {**brier, (CALIBRATED, 15): 0.15}),
-        AgentScores("c", {}),
-    ]
-    assert compare_scores(scored, WRITTEN, 15).difference == pytest.approx(-0.075)
+    scored = [brier, {**brier, (CALIBRATED, 15): 0.15, (WRITTEN, 30): 0.3}, {}]
+    found = dict(mean_scores(scored))
+    assert found == pytest.approx({"brier_15": 0.125, "brier_15_as_written": 0.2})
 
 
 def test_a_calibration_is_found_by_name_or_says_which_there_are(

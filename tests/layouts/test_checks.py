@@ -15,16 +15,10 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.simulate import (
-    DriftingAgent,
-    LayoutAgent,
-    SimulatedAgent,
-    prior_agents,
-    simulate_outcomes,
-)
+from benchmarks.agents import LayoutAgent, prior_agents
 from benchmarks.synthetic import op_battery, synthetic_agents
 
-Fit = tuple[np.ndarray, np.ndarray]
+Floats = np.ndarray
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +33,18 @@ def battery() -> Instances:
     return whole.rows(np.random.default_rng(1).choice(len(whole), 300, replace=False))
 
 
-def tell_all(layout: Layout, instances: Instances, agent: SimulatedAgent, seed: int) -> Fit:
-    """Draws of the posterior, and the outcomes behind them."""
-    y = simulate_outcomes(agent, instances, np.random.default_rng(seed))
+def passes(probability: Floats, seed: int) -> Floats:
+    """Outcomes of an agent that passes with these probabilities."""
+    return (np.random.default_rng(seed).random(len(probability)) < probability).astype(float)
+
+
+def tell_all(layout: Layout, instances: Instances, y: Floats, seed: int) -> Floats:
+    """Draws of the posterior that knows these outcomes."""
     live = LivePosterior(layout, seed, particles=500)
     for i, row in enumerate(instances.features(layout)):
         live.update(row, y[i], i)
     rows = np.random.default_rng(seed).choice(500, 500, p=live.weights)
-    return live.particles[rows], y
+    return live.particles[rows]
 
 
 def test_prior_p_values_are_exact(aaio: Layout, battery: Instances) -> None:
@@ -54,9 +52,7 @@ def test_prior_p_values_are_exact(aaio: Layout, battery: Instances) -> None:
     instances = Instances(aaio.feature_names, values)
     agents = prior_agents(aaio, 150, np.random.default_rng(7))
     p_values = [
-        prior_predictive(
-            aaio, values, simulate_outcomes(agent, instances, np.random.default_rng(s)), s
-        )[0]
+        prior_predictive(aaio, values, agent.outcomes(instances, np.random.default_rng(s)), s)[0]
         for s, agent in enumerate(agents)
     ]
     shares = np.array([check.p_value for check in p_values])
@@ -70,7 +66,8 @@ def test_residuals_are_quiet_on_agents_of_the_layout(
 ) -> None:
     alarms = 0
     for seed, agent in enumerate(prior_agents(permanence, 20, np.random.default_rng(3))):
-        draws, y = tell_all(permanence, battery, agent, seed)
+        y = agent.outcomes(battery, np.random.default_rng(seed))
+        draws = tell_all(permanence, battery, y, seed)
         rows = residuals(permanence, draws, battery, y, seed)
         assert {row.by for row in rows} == {"paradigm", *battery.columns}
         alarms += rows[0].adjusted < 0.05
@@ -82,7 +79,8 @@ def test_residuals_find_the_paradigm_that_an_agent_fails(
 ) -> None:
     agent = synthetic_agents()[20]  # solves basic and grid tasks only
     assert "basic and grid" in agent.about
-    draws, y = tell_all(permanence, battery, agent, 1)
+    y = passes(agent.probability(battery), 1)
+    draws = tell_all(permanence, battery, y, 1)
     (worst, *rest) = residuals(permanence, draws, battery, y, 1, by=["paradigm"])
     assert len(rest) == 6
     assert worst.adjusted < 0.05
@@ -93,7 +91,8 @@ def test_residuals_find_the_paradigm_that_an_agent_fails(
 
 def test_a_hidden_feature_is_found(permanence: Layout, battery: Instances) -> None:
     agent = synthetic_agents()[6]  # fails at red occluders
-    draws, y = tell_all(permanence, battery, agent, 2)
+    y = passes(agent.probability(battery), 2)
+    draws = tell_all(permanence, battery, y, 2)
     rows = residuals(
         permanence, draws, battery, y, 2, by=["occluderRedness", "goalSize", "rightLeftPosition"]
     )
@@ -111,9 +110,12 @@ def test_drift_shows_in_the_likeness_of_neighbours(aaio: Layout) -> None:
     )
     instances = Instances(aaio.feature_names, values)
     weak, strong = (LayoutAgent(aaio, np.array([a, 1.8, 0.0, 0.0])) for a in (0.1, 5.2))
+    still, before = (agent.probability(instances) for agent in (strong, weak))
+    share = np.clip((np.arange(200) - 50) / 100, 0.0, 1.0)
     found = {}
-    for name, agent in (("still", strong), ("drifting", DriftingAgent(weak, strong, 50, 100))):
-        draws, y = tell_all(aaio, instances, agent, 3)
+    for name, p in (("still", still), ("drifting", (1 - share) * before + share * still)):
+        y = passes(p, 3)
+        draws = tell_all(aaio, instances, y, 3)
         checks = posterior_predictive(aaio, draws, values, y, 3)
         assert [c.name for c in checks][2] == "likeness of neighbours"
         for check in checks:
@@ -164,7 +166,8 @@ def test_every_kind_of_outcome_is_checked(variant: str) -> None:
         layout.feature_names, np.maximum(values, [f.low for f in layout.features])
     )
     agent = prior_agents(layout, 1, generator)[0]
-    draws, y = tell_all(layout, instances, agent, 1)
+    y = agent.outcomes(instances, np.random.default_rng(1))
+    draws = tell_all(layout, instances, y, 1)
     features = instances.features(layout)
     for check in posterior_predictive(layout, draws, features, y, 1)[:2]:
         assert 0 <= check.low <= check.expected <= check.high <= 1

@@ -10,12 +10,12 @@ from typing import Any
 
 import jsonschema
 import pytest
-import typer
 from scipy.stats import spearmanr
 from typer.testing import Result
 
-from animalcat.cli.layout.outcomes import read_covered
+from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
+from animalcat.layouts.model.tables import TableError
 from animalcat.outcomes import outcomes_bytes, read_outcomes
 from benchmarks.papers.olympics import INSTANCES
 from tests.command_line import call
@@ -192,9 +192,7 @@ def test_fit_of_a_small_table(folder: Path) -> None:
     assert counts == [("me", 1, 2), ("you", 1, 1)]
 
 
-def test_exported_outcomes_are_a_table_for_layouts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exported_outcomes_are_a_table_for_layouts(tmp_path: Path) -> None:
     text = (
         "instance,paradigm,outcome,agent,goalSize [m]\n"
         "a,p,success,me,1.5\nb,p,failure,me,2\na,p,fault,me,1.5\na,p,failure,you,1.5\n"
@@ -202,7 +200,7 @@ def test_exported_outcomes_are_a_table_for_layouts(
     content = outcomes_bytes(read_outcomes(text.encode()), "parquet")
     (tmp_path / "mine.parquet").write_bytes(content)
     layout = load_layout("one-capability")
-    found = read_covered(tmp_path / "mine.parquet", [], [layout])
+    found = covered_outcomes(tmp_path / "mine.parquet", [], [layout])
     assert found.notes == (
         "left out 1 of 4 rows as no evidence: 1 fault",
         "no difficulty: 5 is taken (if_missing)",
@@ -212,11 +210,10 @@ def test_exported_outcomes_are_a_table_for_layouts(
     played, y = table.of("me")
     assert (played.names, y.tolist()) == (("a", "b"), [1.0, 0.0])
     assert played.column("goalSize").tolist() == [1.5, 2.0]
-    yours = read_covered(tmp_path / "mine.parquet", ["you"], [layout]).table
+    yours = covered_outcomes(tmp_path / "mine.parquet", ["you"], [layout]).table
     assert yours.of("you")[1].tolist() == [0.0]
-    with pytest.raises(typer.Exit):
-        read_covered(tmp_path / "mine.parquet", ["her"], [layout])
-    assert "no agent 'her'; agents: me, you" in capsys.readouterr().err
+    with pytest.raises(TableError, match="no agent 'her'; agents: me, you"):
+        covered_outcomes(tmp_path / "mine.parquet", ["her"], [layout])
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
-from animalcat.layouts.simulation.simulate import lose
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -212,7 +211,8 @@ def test_a_live_posterior_of_several_outcomes_is_certified() -> None:
     evaluator, g = Evaluator(layout), np.random.default_rng(6)
     features = np.column_stack([g.uniform(0, 10, 60), g.integers(1, 9, 60)]).astype(np.float64)
     drawn = evaluator.simulate([[6.0, 0.2]], evaluator.columns(features), g)[:, 0]
-    y = lose(drawn, 0.5, g)
+    y = drawn.copy()
+    y[np.arange(0, 60, 2), g.integers(2, size=30)] = np.nan
     posterior = LivePosterior(layout, 2)
     posterior.update_all(features, y)
     fitted = fit(FitRequest(layout, features, y, seed=1))

@@ -15,7 +15,7 @@ from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.simulate import LayoutAgent
+from benchmarks.agents import LayoutAgent
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -73,9 +73,9 @@ def test_counts_and_scores_sampled_anew_give_the_posterior(
     layout = load_layout("one-capability", variant)
     generator = np.random.default_rng(3)
     features = np.array([[demand, *trials] for demand in generator.uniform(0.0, 10.0, 24)])
-    player = LayoutAgent.of(layout, dict(zip(layout.latent_names, agent, strict=True)))
+    player = LayoutAgent(layout, np.array(agent))
     instances = Instances(layout.feature_names, features)
-    y = player.outcomes(player.probability(instances), instances, generator)
+    y = player.outcomes(instances, generator)
     posterior = LivePosterior(layout, 1)
     posterior.update_all(features, y)
     posterior.restart()

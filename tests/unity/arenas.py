@@ -6,7 +6,7 @@ from pathlib import Path
 
 from animalcat.arena_configs.model import RGB, Arena, ArenaConfig, Item, Vector3
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.envs.testing import start, thing
+from tests.small import start, thing
 
 FORWARD, RIGHT, LEFT = (1, 0), (0, 1), (0, 2)
 

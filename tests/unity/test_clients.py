@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.model import Arena
-from animalcat.envs.testing import start
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from tests.small import start
 
 from .arenas import FORWARD, LEFT, RIGHT, near_goal, spot, write
 from .compare import assert_same

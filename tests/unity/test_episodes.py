@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from animalcat.arena_configs.model import Arena
-from animalcat.envs.testing import start, thing
 from animalcat.envs.types import ObservationSpec
+from tests.small import start, thing
 
 from .arenas import FORWARD, near_goal, spot, write
 from .compare import assert_same

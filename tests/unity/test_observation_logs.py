@@ -21,7 +21,7 @@ from animalcat.arena_configs.model import (
     Vector3,
 )
 from animalcat.envs.mlagents.observation_log import COLUMNS
-from animalcat.envs.testing import start
+from tests.small import start
 
 from .arenas import FORWARD, spot, write
 from .conftest import Client, Command, Drive

@@ -16,20 +16,11 @@ MOST_TOLD: Final = 10
 """Problems that are said one by one beside what a command is about."""
 
 
-def arena_files(paths: Iterable[Path]) -> list[Path]:
-    """The files that are named, and those in folders that are; what is left out is said.
-
-    Raises:
-        typer.Exit: There is nothing of that name, or no arena file in a folder; it was said.
-    """
-    return [path for path, _ in named_files(paths)]
-
-
 def named_files(paths: Iterable[Path]) -> list[tuple[Path, str]]:
-    """The files as `arena_files` has them, each with the name that a battery gives its instance.
+    """Files that are named or in folders, each with the name that a battery gives its instance.
 
     Raises:
-        typer.Exit: As for `arena_files`.
+        typer.Exit: As for `found_files`.
     """
     return [(file, instance_name(name)) for path in paths for name, file in found_files(path).files]
 
@@ -43,7 +34,7 @@ def found_files(path: Path) -> FoundFiles:
     """The files of a folder, or a file alone; what is left out is said.
 
     Raises:
-        typer.Exit: As for `arena_files`.
+        typer.Exit: There is nothing of that name, or no arena file in a folder; it was said.
     """
     try:
         files = find_arena_files(path)

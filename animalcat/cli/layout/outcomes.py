@@ -54,18 +54,6 @@ Agents = Annotated[
 ]
 
 
-def read_covered(path: Path, agents: Sequence[str], layouts: Sequence[Layout]) -> CoveredOutcomes:
-    """The outcomes of a table that layouts describe; ends the command where it is wrong.
-
-    Args:
-        path: A CSV or Parquet file.
-        agents: Columns of the file; or agents of a table in the form of
-            `profile export --format csv`.
-        layouts: The layouts.
-    """
-    return or_fail(path, lambda: covered_outcomes(path, agents, layouts))
-
-
 def read_meant(
     path: Path, agents: Sequence[str], named: Sequence[tuple[str, str]]
 ) -> tuple[CoveredOutcomes, list[Layout]]:
@@ -74,11 +62,10 @@ def read_meant(
     Ends the command where the table or a layout is wrong.
 
     Args:
-        path: As for `read_covered`.
-        agents: As for `read_covered`.
+        path: A CSV or Parquet file.
+        agents: As for `covered_outcomes`.
         named: Name or file of each layout, and its variant; empty for the one that covers most of
             the table.
-        data: As for `read_covered`.
     """
     loaded = [(load(name, variant), variant) for name, variant in named]
 

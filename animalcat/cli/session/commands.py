@@ -13,7 +13,7 @@ import typer
 from animalcat.apart import AgentProcess, ApartError, Bounds, Permission
 from animalcat.apart import follow as follow_agents
 from animalcat.apart.output import MARK, WAITS
-from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
+from animalcat.cli.session.live import COLUMNS, FIRST, LiveSession
 from animalcat.cli.session.options import SessionPlan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.watching import watch
@@ -375,8 +375,7 @@ def run_agent(
         async def play() -> None:
             waits = asyncio.ensure_future(tell_waits())
             try:
-                async with shown.looking(client.aio):
-                    await follow_agents(client.aio, session, processes, shown.tell)
+                await follow_agents(client.aio, session, processes, shown.tell)
             finally:
                 waits.cancel()
 
@@ -530,7 +529,7 @@ def _show(session: Session) -> None:
         }
         for c in session.capabilities
     ]
-    print_table(rows, [column for column in COLUMNS if column.name != TREND])
+    print_table(rows, COLUMNS)
     for c in session.capabilities:
         if c.limit:
             say(unreachable(c))

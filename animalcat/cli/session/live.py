@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
 
@@ -19,7 +17,6 @@ from animalcat.cli.session.plan import unreachable
 from animalcat.cli.shared.output import long_wait, progress_console
 from animalcat.cli.shared.progress import PipeLines
 from animalcat.cli.shared.table import Column, lay_out
-from animalcat.client import AsyncClient
 from animalcat.text.plain_console import PlainConsole
 from animalcat.values import CapabilityStatus, Episode, Session, SessionEvent
 
@@ -27,45 +24,14 @@ FIRST: Final = "waiting for the first episode"
 """What is said until an episode is over."""
 AN_AGENT: Final = "an agent"
 """What a session waits for at its beginning, as everybody knows who starts one."""
-LOOK_SECONDS: Final = 1.0
-"""How often it is asked what is played now, at most."""
-_SHARE: Final = 20
-"""Looking takes one part in so many of a watcher's time, at most."""
-_TREND: Final = 16
-"""Letters of a sparkline."""
-_LAST: Final = 24
-"""Outcomes that are shown as dots."""
 COLUMNS: Final = (
     Column("capability"),
     Column("estimate"),
     Column("about 90 %"),
-    Column("so far", 2),
     Column("status"),
     Column("needs", 3),
 )
 """Columns of the table; "needs" is how many episodes more the target is expected to take."""
-TREND: Final = "so far"
-"""The one of them that only a session has that is followed."""
-_BARS: Final = "▁▂▃▄▅▆▇█"
-_DOTS: Final = {"success": ("●", "green"), "failure": ("○", "red")}
-
-
-def sparkline(values: Sequence[float], width: int = _TREND) -> str:
-    """A line of bars from the least to the greatest value, `width` letters at most.
-
-    Args:
-        values: In order; where they are more than fit, each letter stands for the last of its part.
-        width: Most letters.
-    """
-    if not values:
-        return ""
-    if len(values) > width:
-        values = [values[(k + 1) * len(values) // width - 1] for k in range(width)]
-    low, high = min(values), max(values)
-    if high <= low:
-        return _BARS[3] * len(values)
-    top = len(_BARS) - 1
-    return "".join(_BARS[round(top * (value - low) / (high - low))] for value in values)
 
 
 def episode_line(episode: Episode) -> str:
@@ -80,7 +46,7 @@ def episode_line(episode: Episode) -> str:
 
 
 class LiveSession:
-    """Shows a session while a `with` block lasts: give it events, and what is played now.
+    """Shows a session while a `with` block lasts: give it events.
 
     On a terminal it is a table below the lines of the episodes. In a pipe a line is printed at each
     tenth, and every half minute. What the battery cannot reach is said once, and taken back in a
@@ -100,9 +66,6 @@ class LiveSession:
         self._console = console or progress_console()
         self._errors = PlainConsole(stderr=True, width=10_000)
         self._session = session
-        self._playing: tuple[Episode, ...] = ()
-        self._outcomes: dict[tuple[int, int], str] = {}
-        self._means: dict[str, list[float]] = {}
         self._said: dict[str, str] = {}
         self._first = first
         self._waits_for = session.waits_for
@@ -114,7 +77,6 @@ class LiveSession:
             refresh_per_second=4,
             transient=True,
         )
-        self._remember(session)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -153,54 +115,14 @@ class LiveSession:
         if self._lines.due(now.episodes, most):
             known = "  ".join(f"{c.name} {c.value} ({c.interval})" for c in now.capabilities)
             self.say(f"{now.episodes} of {most} episodes: {known}")
-        self._remember(now)
         if event.episode is not None:
             self._until_first.close()
-            ended = event.episode
-            self._outcomes[ended.number, ended.attempt] = ended.outcome or ""
-            self._playing = tuple(
-                episode
-                for episode in self._playing
-                if (episode.number, episode.attempt) != (ended.number, ended.attempt)
-            )
-            self._console.print(Text(episode_line(ended)), soft_wrap=True)
-
-    def know(self, episodes: Iterable[Episode]) -> None:
-        """Take in all attempts there are: those without an outcome are played now."""
-        known = list(episodes)
-        self._playing = tuple(episode for episode in known if episode.outcome is None)
-        self._outcomes |= {
-            (episode.number, episode.attempt): episode.outcome
-            for episode in known
-            if episode.outcome is not None
-        }
-
-    @asynccontextmanager
-    async def looking(self, client: AsyncClient) -> AsyncGenerator[None]:
-        """Ask again and again what is played now, while the block lasts; not in a pipe."""
-        task = asyncio.ensure_future(self._look(client))
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)  # whoever follows says what is wrong
-
-    async def _look(self, client: AsyncClient) -> None:
-        while not self._console.quiet:
-            began = time.monotonic()
-            self.know(await client.episodes(self._session))
-            await asyncio.sleep(max(LOOK_SECONDS, _SHARE * (time.monotonic() - began)))
+            self._console.print(Text(episode_line(event.episode)), soft_wrap=True)
 
     def say(self, words: str) -> None:
         """Print a line in a terminal above the table, else on standard error."""
         console = self._errors if self._console.quiet else self._console
         console.print(Text(words), soft_wrap=True)
-
-    def _remember(self, session: Session) -> None:
-        for capability in session.capabilities:
-            means = self._means.setdefault(capability.name, [])
-            if not means or means[-1] != capability.mean:
-                means.append(capability.mean)
 
     def _table(self) -> RenderableType:
         session = self._session
@@ -222,11 +144,8 @@ class LiveSession:
         parts: list[RenderableType] = [head]
         if session.capabilities:
             parts.append(self._capabilities(session.capabilities))
-        dots = Text("last:    ")
-        for _, outcome in sorted(self._outcomes.items())[-_LAST:]:
-            dots.append(*_DOTS.get(outcome, ("·", "dim")))
-        parts.append(dots)
-        parts.append(Text(f"playing: {self._words_of_playing()}"))
+        if not session.episodes:
+            parts.append(Text(self._first))
         if session.misfit:
             parts.append(Text(f"alarm: the layout does not describe the agent {session.misfit}"))
         return Group(*parts)
@@ -237,7 +156,6 @@ class LiveSession:
                 "capability": c.name,
                 "estimate": c.value,
                 "about 90 %": c.interval,
-                "so far": sparkline(self._means.get(c.name, [])),
                 "status": c.status or "",
                 "needs": "" if c.episodes_needed is None else str(c.episodes_needed),
             }
@@ -246,14 +164,4 @@ class LiveSession:
         table = lay_out(rows, COLUMNS, self._console.width)
         return Text("\n").join(
             [*(Text(line, "bold") for line in table.head), *map(Text, table.body)]
-        )
-
-    def _words_of_playing(self) -> str:
-        if self._session.over:
-            return f"nothing: {self._session.reason}"
-        if not self._playing:
-            return "none just now" if self._outcomes else f"nothing yet; {self._first}"
-        return ", ".join(
-            f"{episode.instance} (episode {episode.number}, {episode.decision.reason or 'chosen'})"
-            for episode in self._playing
         )

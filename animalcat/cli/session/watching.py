@@ -66,12 +66,7 @@ def _follow(client: Client, session: Session) -> Session:
         client.run(follow(_print_event))
         return last
     with LiveSession(session) as shown:
-
-        async def show() -> None:
-            async with shown.looking(client.aio):
-                await follow(shown.tell)
-
-        client.run(show())
+        client.run(follow(shown.tell))
     return last
 
 

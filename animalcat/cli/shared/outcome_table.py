@@ -45,16 +45,6 @@ _ROUNDED: Final = 0.02
 T = TypeVar("T")
 
 
-def read_rewards(path: Path, agents: Sequence[str] = ()) -> pd.DataFrame:
-    """Final rewards as `rewards_of` has them; ends the command where they are wrong."""
-    return or_fail(path, lambda: rewards_of(path, agents)[0])
-
-
-def read_pass_marks(path: Path) -> pd.Series[float]:
-    """Pass marks as `marks_of` has them; ends the command where they are wrong."""
-    return or_fail(path, lambda: marks_of(path))
-
-
 def or_fail(path: Path, read: Callable[[], T]) -> T:
     """What reading a file gives; ends the command, and names the file, where it is wrong."""
     try:

@@ -375,9 +375,4 @@ def _slopes(first: Numbers, height: Floats, grade: Floats) -> tuple[Floats, Floa
     return along[0], along[1]
 
 
-def reachable(field: Floats, place: int | None) -> float:
-    """Cost of the way from a place; infinite if there is no place."""
-    return np.inf if place is None else float(field[place])
-
-
 assert STEP < _DROP

@@ -6,9 +6,9 @@ import json
 
 from animalcat.arena_configs.model import Arena
 from animalcat.doors.study.game import Game
-from animalcat.envs.testing import start, thing
 from tests.client.conftest import Server, server
 from tests.command_line import call
+from tests.small import start, thing
 
 __all__ = ["server"]  # the fixture
 

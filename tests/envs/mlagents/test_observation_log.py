@@ -21,8 +21,8 @@ from animalcat.arena_configs.model import (
 from animalcat.envs.mlagents.observation_log import COLUMNS, ObservationLog
 from animalcat.envs.mlagents.source import ConfigSource
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, RIGHT, start
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
+from tests.small import FORWARD, NOOP, RIGHT, start
 
 SEES = ObservationSpec(rays=RaySpec(4, 30.0))
 BLIND = ObservationSpec(rays=None)

@@ -38,8 +38,8 @@ from animalcat.envs.mlagents.peer import (
     converse,
 )
 from animalcat.envs.mlagents.source import ConfigSource, SourceOver, config_source
-from animalcat.envs.testing import FORWARD, NOOP, goal_arena
 from animalcat.envs.types import CameraSpec, ObservationSpec
+from tests.small import FORWARD, NOOP, goal_arena
 
 VECTOR = ObservationSpec(rays=None)
 ONE = ArenaConfig(arenas={0: goal_arena()})

@@ -11,8 +11,8 @@ from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.model import Arena, ArenaConfig
 from animalcat.envs.mlagents.source import ConfigSource, ScheduledStep, config_source
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, start, thing
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase
+from tests.small import FORWARD, NOOP, start, thing
 
 VECTOR = ObservationSpec(rays=None)
 STEP = np.float32(-1 / 50)

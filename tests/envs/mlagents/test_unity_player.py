@@ -24,7 +24,7 @@ from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE
 from animalcat.cli.unity import player as unity_player
 from animalcat.envs.mlagents import link
 from animalcat.envs.mlagents.channels import ARENAS
-from animalcat.envs.testing import goal_arena
+from tests.small import goal_arena
 
 
 @pytest.fixture(autouse=True)

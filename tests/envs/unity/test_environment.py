@@ -16,7 +16,11 @@ import pytest
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import ArenaSequence
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import (
+from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Step
+from animalcat.envs.unity.environment import UnityEnvironment
+from animalcat.envs.unity.late import LateSimEnvironment
+from animalcat.envs.unity.process import UnityFault
+from tests.small import (
     FORWARD,
     NOOP,
     goal_arena,
@@ -25,10 +29,6 @@ from animalcat.envs.testing import (
     start,
     thing,
 )
-from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Step
-from animalcat.envs.unity.environment import UnityEnvironment
-from animalcat.envs.unity.late import LateSimEnvironment
-from animalcat.envs.unity.process import UnityFault
 from tests.suites.environments import EnvironmentSuite, Make, assert_same_steps
 from tests.unity_builds import STAND_IN, build, settings
 
@@ -193,7 +193,7 @@ def test_a_build_is_told_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 HOLDER = """
     import sys, time
     from pathlib import Path
-    from animalcat.envs.testing import goal_arena
+    from tests.small import goal_arena
     from animalcat.envs.types import ObservationSpec
     from animalcat.envs.unity.environment import UnityEnvironment
     from tests.unity_builds import build, settings

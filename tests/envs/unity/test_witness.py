@@ -9,9 +9,9 @@ from animalcat.arena_configs.families.generate import generate
 from animalcat.arena_configs.families.library import FAMILIES
 from animalcat.arena_configs.model import Arena
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, goal_arena, start, thing
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
 from animalcat.envs.unity.witness import Mismatch, Witness
+from tests.small import FORWARD, NOOP, goal_arena, start, thing
 
 SPEC = ObservationSpec()
 

@@ -10,10 +10,10 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.simulate import LayoutAgent
 from animalcat.layouts.watching.alarm import Alarm, ScoredPrediction, log_factors
 from animalcat.layouts.watching.hindsight import LEVEL, Belief, fails
 from animalcat.layouts.watching.strata import stratifications
+from benchmarks.agents import LayoutAgent
 from benchmarks.synthetic import op_battery, synthetic_agents
 
 Floats = npt.NDArray[np.float64]
