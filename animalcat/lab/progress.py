@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Final, Self
 
+from animalcat.machine.compiling import SIMULATOR, while_compiling
 from animalcat.text.showing import line_html, stacked_html, table_html
 from animalcat.text.terminals import harmless
 from animalcat.values import Session, SessionEvent
 
 _UPDATE_SECONDS: Final = 0.25
 """How often what is shown changes at most."""
+_SOON: Final = 2.0
+"""After how long what comes before the first episode is said in a pipe."""
 _LINE_SECONDS: Final = 30.0
 """How often a line is printed in a pipe at least, beside one at each tenth."""
 _COLUMNS: Final = ("capability", "estimate", "90 % interval", "status")
@@ -55,6 +59,10 @@ class Progress:
     ) -> None:
         if self._show is not None:
             self._show.end(self._session)
+        known = self._session
+        if kind is KeyboardInterrupt and not (known and known.over):
+            kept = f"{known.id} keeps every episode that ended" if known else "nothing was played"
+            _print(f"interrupted: {kept}; the same call goes on")
 
     def phase(self, words: str) -> None:
         """Say what is being done now."""
@@ -84,6 +92,8 @@ def _phase(session: Session) -> str:
     most = session.spec.stop.max_episodes or 0
     if not session.over and most and session.episodes >= most:
         return "the last fit (NUTS)"
+    if not session.over and not session.episodes:
+        return while_compiling("waiting for the first episode", SIMULATOR)
     return session.waits_for and f"waiting for {session.waits_for}"
 
 
@@ -160,19 +170,44 @@ class _Terminal:
 
 
 class _Lines:
-    """A line on standard error at each tenth, and now and then."""
+    """A line on standard error at each tenth, and now and then while nothing happens."""
 
     def __init__(self) -> None:
         self._tenth = 0
-        self._next = time.monotonic() + _LINE_SECONDS
+        self._head = ""
+        self._pause = _SOON
+        self._over = False
+        self._news = threading.Event()
+        self._thread = threading.Thread(target=self._say_what_lasts, daemon=True)
+        self._thread.start()
 
     def draw(self, words: str, session: Session | None) -> None:
         most = (session.spec.stop.max_episodes or 0) if session is not None else 0
         tenth = 10 * session.episodes // most if session is not None and most else 0
-        now = time.monotonic()
-        if tenth > self._tenth or now > self._next:
-            self._tenth, self._next = tenth, now + _LINE_SECONDS
-            print(harmless(_head(words, session)), file=sys.stderr, flush=True)
+        self._head = _head(words, session)
+        if tenth > self._tenth:
+            self._tenth, self._pause = tenth, _LINE_SECONDS
+            _print(self._head)
+        elif session is None:
+            self._pause = _SOON
+        else:
+            return
+        self._news.set()
+
+    def _say_what_lasts(self) -> None:
+        while not self._over:
+            if self._news.wait(self._pause):
+                self._news.clear()
+            elif self._head:
+                self._pause = _LINE_SECONDS
+                _print(self._head)
 
     def end(self, session: Session | None) -> None:
-        """Everything was said."""
+        self._over = True
+        self._news.set()
+        self._thread.join()
+
+
+def _print(words: str) -> None:
+    sys.stderr.write(f"{harmless(words)}\n")
+    sys.stderr.flush()

@@ -18,6 +18,7 @@ import pytest
 import animalcat
 from animalcat import Arena, EpisodeInfo, Lab, Observation, Result
 from animalcat.errors import AnimalcatError
+from animalcat.lab import progress
 from animalcat.lab.within import Within, measure
 from animalcat.service.host.lock import running_server
 
@@ -145,6 +146,19 @@ def test_a_server_opens_what_was_measured_here(measurement: Measured, folder: Pa
     assert refused.value.code == "IN_USE"
 
 
+def test_what_lasts_is_said_in_a_pipe_again_and_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for pause in ("_SOON", "_LINE_SECONDS"):
+        monkeypatch.setattr(progress, pause, 0.001)
+    lines: list[str] = []
+    with progress.Progress() as shown:
+        shown.phase("compiling")
+        while len(lines) < 2:
+            lines += capsys.readouterr().err.splitlines()
+    assert set(lines) == {"compiling"}
+
+
 class Interrupted(Wanderer):
     """Is interrupted once, in its second episode, as by the stop button."""
 
@@ -165,6 +179,7 @@ def test_what_was_interrupted_goes_on_by_the_same_call(
     with pytest.raises(KeyboardInterrupt):
         measure(agent, ARENAS, folder=folder, **OPTIONS)
     assert running_server(folder) is None
+    assert "keeps every episode that ended; the same call goes on" in capsys.readouterr().err
     result = measure(agent, ARENAS, folder=folder, **OPTIONS)
     assert "goes on after 1 episodes" in capsys.readouterr().err
     assert result.session.state == "finished"
