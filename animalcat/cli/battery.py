@@ -11,7 +11,7 @@ import typer
 
 from animalcat.arenas.arena_files import battery_files, is_yaml
 from animalcat.cli.calibrate import calibrate
-from animalcat.cli.shared.batteries import find_battery, tell_problems
+from animalcat.cli.shared.batteries import VariantOfBattery, find_battery, tell_problems
 from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.outcome_options import Seed
 from animalcat.cli.shared.output import (
@@ -324,14 +324,7 @@ def report(
             show_default="the one that the battery names",
         ),
     ] = "",
-    variant: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="A variant of the layout.",
-            show_default="the battery's, else the one that covers most",
-        ),
-    ] = "",
+    variant: VariantOfBattery = "",
     maps: Annotated[
         int, typer.Option(metavar="NUMBER", min=0, help="How many maps to draw at most.")
     ] = 360,

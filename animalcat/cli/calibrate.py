@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from animalcat.cli.shared.batteries import find_battery
+from animalcat.cli.shared.batteries import VariantOfBattery, find_battery
 from animalcat.cli.shared.calibrations import CALIBRATIONS
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.common import common
@@ -48,14 +48,7 @@ def calibrate(
             show_default="the one that the battery names, else aaio",
         ),
     ] = "",
-    variant: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="A variant of the layout.",
-            show_default="the battery's, else the one that covers most",
-        ),
-    ] = "",
+    variant: VariantOfBattery = "",
     outcomes: Annotated[
         Path | None,
         typer.Option(

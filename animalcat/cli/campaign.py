@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -47,7 +46,6 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.progress import PipeLines, bar
 from animalcat.cli.shared.remote import (
     AllowPlugin,
-    EngineName,
     Every,
     Limit,
     client_for,
@@ -69,8 +67,6 @@ from animalcat.values.options import CampaignOptions
 app = typer.Typer(
     help="Measure several agents on one battery and compare them.", no_args_is_help=True
 )
-
-CLUSTER: Final = "Many machines"
 
 _POLL_SECONDS: Final = 0.5
 _AGAIN: Final = "run the same command again"
@@ -105,24 +101,6 @@ def run(
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
     allow_plugin: AllowPlugin = None,
-    engine: Annotated[
-        EngineName | None,
-        typer.Option(
-            help="Who starts simulators and fits for a server of this command's own: processes of "
-            "this machine, or Ray.",
-            show_default="local",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="The Ray cluster, for --engine ray.",
-            show_default="a Ray of the server's own, on this machine",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
     **options: Any,
 ) -> None:
     """Measure several agents by as many episodes each, and compare them at the end.
@@ -131,10 +109,6 @@ def run(
     command again goes on with the same campaign.
     """
     chosen = read_options(CampaignOptions, options)
-    if address and engine is not EngineName.ray:
-        fail("--address names a Ray cluster; it goes with --engine ray")
-    if engine is not None:
-        _choose_engine(engine, address)
     if not agent or not battery or budget is None:
         fail("give --agent twice or more, --battery and --budget")
     for reference in agent:
@@ -209,19 +183,6 @@ def _list(campaigns: Iterable[Campaign]) -> None:
     if not common().as_json:
         rows = (row | {"agents": agents_words(row["agents"])} for row in rows)
     print_rows(rows, columns)
-
-
-def _choose_engine(engine: EngineName, address: str | None) -> None:
-    """Have the private server of this command use an engine."""
-    from animalcat.service.host.lock import running_server
-
-    if common().server or running_server(data_folder()) is not None:
-        fail(
-            "--engine is for a server that this command starts itself, and another is running: "
-            "give that one its engine, with animalcat serve --engine"
-        )
-    os.environ["ANIMALCAT_ENGINE"] = engine.value
-    os.environ["ANIMALCAT_RAY_ADDRESS"] = address or ""
 
 
 def _play(client: Client, campaign: Campaign, bounds: Bounds) -> Campaign:

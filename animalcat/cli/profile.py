@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import typer
 
 from animalcat.cli.shared.common import common, without
-from animalcat.cli.shared.exports import print_export
 from animalcat.cli.shared.logs import logs_of
-from animalcat.cli.shared.output import print_json, remark, status, wrote
+from animalcat.cli.shared.output import (
+    insist_no_terminal,
+    print_json,
+    remark,
+    status,
+    to_standard_output,
+    wrote,
+)
 from animalcat.cli.shared.remote import (
     AllowPlugin,
     client_for,
     same_place,
 )
 from animalcat.cli.shared.tables import print_profile
+from animalcat.client import Client
 
 _WHAT: Final = {
     "csv": "outcomes",
@@ -95,7 +103,7 @@ def export(
         return
     with client_for(plugins=allow_plugin or ()) as client:
         if output is None:
-            print_export(client, session, form)
+            _print_export(client, session, form)
             return
         with status("writing it"):
             left_out = client.save_profile(session, output, form)
@@ -197,3 +205,23 @@ def compare(
         title = f"Comparison of {few_of(list(known.profiles))}"
         write_comparison(known, output, title, known.notes()[-1:] if known.same_arenas else ())
     show_comparison(known)
+
+
+def _print_export(client: Client, session: str, form: str) -> None:
+    """Print the profile or the outcomes of a session, of which little is held at a time.
+
+    Args:
+        client: Where the session is.
+        session: Its id.
+        form: As `Client.export_profile` takes it.
+    """
+    insist_no_terminal(form)
+    with tempfile.TemporaryDirectory(prefix="animalcat-") as folder:
+        path = Path(folder) / "export"
+        with status("writing it"):
+            left_out = client.save_profile(session, path, form)
+        for note in left_out:
+            remark(note)
+        with path.open("rb") as file:
+            for line in file:
+                to_standard_output(line, form)

@@ -671,14 +671,6 @@ class AsyncClient:
             for agent, played in zip(answer.campaign.spec.agents, answer.common, strict=True)
         }
 
-    async def list_campaigns(self, whose: OwnerFilter = OwnerFilter()) -> list[Campaign]:
-        """All campaigns that one may see, newest first, without their sessions.
-
-        Args:
-            whose: Only these of them.
-        """
-        return [campaign async for campaign in self.campaigns(whose=whose)]
-
     def campaigns(
         self, *, whose: OwnerFilter = OwnerFilter(), limit: int | None = None
     ) -> AsyncGenerator[Campaign]:
@@ -748,16 +740,6 @@ class AsyncClient:
         if now.error:
             raise AnimalcatError(now.error, now.error_code)
         return now
-
-    async def cancel_operation(self, operation: str | Operation) -> Operation:
-        """Ask an operation to stop.
-
-        Args:
-            operation: The operation, its id or its resource name.
-        """
-        request = operations_pb2.CancelOperationRequest(name=_operation_name(operation))
-        answer = await self._call(self._operations.CancelOperation, request)
-        return decode(Operation, answer.operation)
 
     async def placement(self) -> ProcessPlacement:
         """Where the server's simulators and fits are, and which sessions wait for what."""

@@ -254,7 +254,6 @@ class Client:
     outcomes = _blocking(AsyncClient.outcomes)
     create_campaign = _blocking(AsyncClient.create_campaign)
     get_campaign = _blocking(AsyncClient.get_campaign)
-    list_campaigns = _blocking(AsyncClient.list_campaigns)
     campaigns = _iterating(AsyncClient.campaigns)
     common_outcomes = _blocking(AsyncClient.common_outcomes)
     delete_campaign = _blocking(AsyncClient.delete_campaign)
@@ -269,7 +268,6 @@ class Client:
     list_layouts = _blocking(AsyncClient.list_layouts)
     operations = _iterating(AsyncClient.operations)
     wait = _blocking(AsyncClient.wait)
-    cancel_operation = _blocking(AsyncClient.cancel_operation)
     placement = _blocking(AsyncClient.placement)
 
 

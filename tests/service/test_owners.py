@@ -154,7 +154,7 @@ async def test_a_campaign_takes_its_sessions_along(
         await who["ada"].hand_over("batteries/hers", "")
         # Another one just like it would be the same, and so have the same sessions.
         assert await code(who["eve"].create_campaign(agents=["a", "b"], **options)) == "NAME_TAKEN"
-        assert await who["eve"].list_campaigns() == []
+        assert [one async for one in who["eve"].campaigns()] == []
         await who["ada"].hand_over(campaign.name, "bob")
         assert len((await agents_seen_by(who))["bob"]) == 2
         assert {s.owner for s in await who["bob"].list_sessions(OwnerFilter(mine=True))} == {"bob"}

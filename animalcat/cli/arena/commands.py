@@ -29,7 +29,6 @@ from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, epis
 from animalcat.arenas.arena_files import same_names
 from animalcat.cli.arena.families import make
 from animalcat.cli.arena.files import found_files, instance_name, named_files, tell_problems
-from animalcat.cli.arena.options import Paths
 from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.output import (
     FAILED,
@@ -84,6 +83,10 @@ BuildName = Annotated[
         help=f"The build of Animal-AI that it is about: {', '.join(BUILDS)}; or its version, such "
         "as 4.3.1.",
     ),
+]
+Paths = Annotated[
+    list[Path],
+    typer.Argument(metavar="PATH", help="Arena files, or folders of them.", show_default=False),
 ]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An arena file.", show_default=False)]
 Number = Annotated[

@@ -63,6 +63,22 @@ def list_(
         print_rows(map(episode_row, listed), columns)
 
 
+Recorded = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION|FILE.mcap", help="The id of a session, or the file of one recording."
+    ),
+]
+OneEpisode = Annotated[
+    str,
+    typer.Argument(
+        metavar="NUMBER[-ATTEMPT]",
+        help="Only this episode of the session; its last attempt if none is named.",
+        show_default="every episode",
+    ),
+]
+
+
 @app.command()
 def explain(
     episode: EpisodeArgument,
@@ -80,20 +96,8 @@ def explain(
 
 @app.command()
 def replay(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="SESSION|FILE.mcap", help="The id of a session, or the file of one recording."
-        ),
-    ],
-    episode: Annotated[
-        str,
-        typer.Argument(
-            metavar="NUMBER[-ATTEMPT]",
-            help="Only this episode of the session; its last attempt if none is named.",
-            show_default="every episode",
-        ),
-    ] = "",
+    what: Recorded,
+    episode: OneEpisode = "",
     check: Annotated[
         bool, typer.Option("--verify", help="Play it again and compare every recorded number.")
     ] = False,
@@ -169,20 +173,8 @@ def replay(
 
 @app.command()
 def export(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="SESSION|FILE.mcap", help="The id of a session, or the file of one recording."
-        ),
-    ],
-    episode: Annotated[
-        str,
-        typer.Argument(
-            metavar="NUMBER[-ATTEMPT]",
-            help="Only this episode of the session; its last attempt if none is named.",
-            show_default="every episode",
-        ),
-    ] = "",
+    what: Recorded,
+    episode: OneEpisode = "",
     form: Annotated[
         str, typer.Option("--format", metavar="NAME", help=f"In which form. {forms()}")
     ] = "minari",

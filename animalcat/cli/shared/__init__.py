@@ -2,7 +2,7 @@
 
 `output` prints, reports errors and ends with the right exit codes. `table` lays out any table,
 `tables` and `outcome_table` are tables, and `unplayable` tells of arenas that could not be played.
-`exports` prints what a session exports. `arena_outcomes` joins outcomes with arenas,
+`arena_outcomes` joins outcomes with arenas,
 `earlier_outcomes` reads what earlier agents did, `outcome_options` are the options of tables,
 `option_table` makes those of sessions and campaigns, `progress` says how far a command is, `common`
 is what the options of all commands say, and `command_help` lays out help pages. `remote` finds or

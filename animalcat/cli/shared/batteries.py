@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from animalcat.arenas import battery_reference
 from animalcat.arenas.arena_files import battery_files, battery_id
@@ -20,6 +22,14 @@ from animalcat.values import Battery, Session
 
 NOTES: Final = 5
 """Problems of arena files that are printed at most."""
+VariantOfBattery = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="A variant of the layout.",
+        show_default="the battery's, else the one that covers most",
+    ),
+]
 
 
 def find_battery(client: Client, battery: str, features: Path | None = None, *, where: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -22,13 +21,6 @@ from animalcat.text import names
 if TYPE_CHECKING:
     from animalcat.client import Client
     from animalcat.values import Episode, Session
-
-
-class EngineName(StrEnum):
-    """Who starts simulators and fits."""
-
-    local = "local"
-    ray = "ray"
 
 
 Every = Annotated[

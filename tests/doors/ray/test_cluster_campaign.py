@@ -28,14 +28,25 @@ CAMPAIGN = (
 )
 
 
-def command(data: Path, *options: str) -> list[str]:
+def command(data: Path) -> list[str]:
     run = [sys.executable, "-m", "animalcat", "campaign", "run", *CAMPAIGN.split()]
-    return [*run, "--data", str(data), "--json", *options]
+    return [*run, "--data", str(data), "--json"]
 
 
-def begin_one(folder: Path, data: Path, *options: str) -> subprocess.Popen[bytes]:
+def on_cluster(address: str) -> dict[str, str]:
+    """The environment in which a command's own server uses a cluster."""
+    return {**os.environ, "ANIMALCAT_ENGINE": "ray", "ANIMALCAT_RAY_ADDRESS": address}
+
+
+def begin_one(
+    folder: Path, data: Path, environment: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        command(data, *options), cwd=folder, stdout=subprocess.PIPE, start_new_session=True
+        command(data),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     )
 
 
@@ -92,17 +103,14 @@ def prepare(folder: Path) -> None:
 @pytest.mark.timeout(600)
 def test_what_stands_in_the_way_is_said_before_anything_is_played(tmp_path: Path) -> None:
     prepare(tmp_path)
-    nobody = ("--address", "127.0.0.1:9")
-
-    def refusal(*options: str) -> str:
-        run = command(tmp_path / "data", *options)
-        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode != 0
-        return done.stderr
-
-    assert "--address names a Ray cluster; it goes with --engine ray" in refusal(*nobody)
+    nobody = on_cluster("127.0.0.1:9")
+    run = command(tmp_path / "data")
+    done = subprocess.run(
+        run, cwd=tmp_path, env=nobody, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
     absent = "no Ray cluster answers at 127.0.0.1:9"
-    assert f"server did not start: {absent}" in refusal("--engine", "ray", *nobody)
+    assert f"server did not start: {absent}" in done.stderr
     with closing(SqlStore.in_directory(tmp_path / "data")) as store:
         assert not store.campaigns()
 
@@ -119,17 +127,17 @@ def test_a_campaign_loses_its_driver_and_a_node_and_no_result(tmp_path: Path) ->
     with clusters.running() as cluster:
         clusters.add(cluster, cpus=0)  # the head plays nothing, and makes fits
         nodes = [clusters.add(cluster) for _ in range(2)]
-        engine = ("--engine", "ray", "--address", cluster.address)
+        environment = on_cluster(cluster.address)
 
         (tmp_path / "hold-1").touch()
-        first = begin_one(tmp_path, data, *engine)
+        first = begin_one(tmp_path, data, environment)
         wait_for(held.exists)
         kill(first)
         (tmp_path / "hold-1").unlink()
         held.unlink()
 
         (tmp_path / "hold-2").touch()
-        second = begin_one(tmp_path, data, *engine)
+        second = begin_one(tmp_path, data, environment)
         wait_for(held.exists)
         clusters.lose(cluster, next(filter(clusters.simulates, nodes)))
         (tmp_path / "hold-2").unlink()
