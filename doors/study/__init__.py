@@ -1,6 +1,6 @@
 """People take part: in studies as agents, and whoever plays an arena for themselves.
 
-`game` is what a person plays alone: `shows` gives it to a page (`play_page`), and `arena_play` is
+`game` is what a person plays alone: `play_page` shows it, and `arena_play` is
 `animalcat arena play`. `unity_person` plays in place of a client of a
 Unity build. `realtime` is the beat, the keys and the times of all play in a browser.
 

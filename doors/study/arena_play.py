@@ -18,9 +18,8 @@ from animalcat.cli.shared.common import without
 from animalcat.cli.shared.output import fail, say
 from animalcat.cli.shared.page import serve_page
 from animalcat.cli.shared.remote import data_folder, same_place
-from animalcat.doors.study.game import Game
+from animalcat.doors.study.game import Game, GameShow
 from animalcat.doors.study.play_page import person_session, playing_alone
-from animalcat.doors.study.shows import GameShow
 
 
 @without("--server", "--json")
@@ -92,19 +91,7 @@ def play_arena(
     browser: bool,
     now: datetime,
 ) -> None:
-    """Let a person play until they leave, and say where the recordings are.
-
-    Args:
-        arenas: What to play one after another, with their names.
-        title: The name of it all, for the session's name.
-        seed: Seed of the first episode; each restart takes the next one.
-        build: The build that is simulated.
-        draws: What draws instead, on and on.
-        resolution: Side of the picture in pixels.
-        port: Port of the page; 0 is any free one.
-        browser: Open a browser.
-        now: The time, for the session's name.
-    """
+    """Let a person play until they leave, and say where the recordings are."""
     home = data_folder().absolute()
     session = person_session(title, now)
     (instance, arena), *others = arenas

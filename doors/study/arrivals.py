@@ -18,12 +18,7 @@ class Arrivals:
     """Takes so many from an address in a minute, and no more."""
 
     def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
-        """Begin with none.
-
-        Args:
-            most: How many.
-            now: Returns seconds that never go back.
-        """
+        """Begin with none; so many may come, by a clock in seconds."""
         self._most, self._now = most, now
         self._came: dict[str, deque[float]] = {}
 

@@ -15,7 +15,7 @@ import typer
 from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.output import BAD_INPUT, fail, print_json, print_rows, say
 from animalcat.cli.shared.progress import operation_progress, progress
-from animalcat.cli.shared.remote import client_for, data_folder, timestamp
+from animalcat.cli.shared.remote import client_for, data_folder
 from animalcat.client import Client
 from animalcat.doors.study.file import Study, read_study
 from animalcat.doors.study.store import (
@@ -25,6 +25,7 @@ from animalcat.doors.study.store import (
     kept_study,
     tombstones,
 )
+from animalcat.doors.study.words import WORDS
 from animalcat.service.host.private import await_server
 from animalcat.service.web.serving import Pages
 from animalcat.text.marked_yaml import YamlError
@@ -76,6 +77,7 @@ def _check(study: Study) -> None:
         "visits": study.who.visits,
         "conditions": {c.name: c.weight for c in study.conditions},
         "steps": _steps(study),
+        "english": [] if study.language[:2] == "en" else sorted(WORDS.keys() - study.words.keys()),
     }
     if common().as_json:
         print_json(told)
@@ -85,6 +87,8 @@ def _check(study: Study) -> None:
         say(f"{k:3}. {step}")
     for condition in study.conditions:
         say(f"condition {condition.name}, weight {condition.weight:g}")
+    if english := told["english"]:
+        say(f"words of the pages that are still English: {', '.join(english)}")
 
 
 def _steps(study: Study) -> list[str]:
@@ -189,24 +193,11 @@ def list_(
         folders = sorted((data_folder() / STUDIES).glob("*/versions"))
         print_rows([_row(f.parent) for f in folders], _COLUMNS)
         return
+    from animalcat.doors.study.export import person_row
+
     home, study = _kept_place(name)
-    rows = [
-        {
-            "participant": p.id,
-            "condition": p.condition,
-            "stage": str(p.stage),
-            "practised": len(p.practised),
-            "rounds": p.trials,
-            "passed": p.passed,
-            "came": timestamp(p.arrived),
-            "last": timestamp(p.changed),
-            "session": p.sessions.get("play", ""),
-            "why": p.why,
-        }
-        for p in StudyStore(home, study).participants()
-    ]
-    shown = ("participant", "condition", "stage", "rounds", "passed", "last")
-    print_rows(rows, shown)
+    rows = [person_row(one) for one in StudyStore(home, study).participants()]
+    print_rows(rows, ("participant", "condition", "end", "rounds", "passed", "last"))
 
 
 _COLUMNS = ("study", "title", "participants", "done", "withdrawn")
@@ -244,7 +235,7 @@ def withdraw(
         return
     say(
         f"erased, with {sessions} sessions. Exports and backups that were made before still hold "
-        "them; docs/studies.md says what to do about those"
+        f"them: `animalcat study export {study.study} FOLDER --update` takes them out of an export"
     )
 
 
@@ -252,16 +243,28 @@ def withdraw(
 def export(
     name: Name,
     to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is empty or new.")],
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Bring an export up to date, without who has withdrawn."),
+    ] = False,
+    payment: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the recruiter's ids and ends too, to this CSV."),
+    ] = None,
     recordings: Annotated[
         bool, typer.Option("--recordings/--no-recordings", help="Copy the recordings too.")
     ] = True,
 ) -> None:
-    """Write a study as rows of jsPsych in a Psych-DS folder, beside profiles and recordings."""
-    from animalcat.doors.study.export import export_study
+    """Write a study as tables in a Psych-DS folder, beside profiles and recordings."""
+    from animalcat.doors.study.export import export_payment, export_study
 
     home, study = _kept_place(name)
     with client_for() as client, _or_fail():
-        written = client.run(export_study(client.aio, home, study, to, recordings=recordings))
+        written = client.run(
+            export_study(client.aio, home, study, to, recordings=recordings, update=update)
+        )
+        if payment is not None:
+            export_payment(home, study, payment)
     if common().as_json:
         print_json({"folder": str(to), **written})
         return

@@ -1,147 +1,229 @@
-"""Writes a study as others read one: rows as jsPsych has them, in a folder as Psych-DS asks for."""
+"""Writes a study as others read one: a row a round, in tables of a folder as Psych-DS asks for."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
 from animalcat.client.async_client import AsyncClient
-from animalcat.doors.study.file import Study
+from animalcat.doors.study.file import PROLIFIC, Study
 from animalcat.doors.study.participant import (
     Agreed,
     Answered,
-    Arrived,
-    Debriefed,
     DeviceFits,
     Event,
     PageRead,
     Participant,
     Rested,
     SessionMade,
-    SessionOver,
+    Trial,
     TrialOver,
     TrialTiming,
+    Troubled,
 )
-from animalcat.doors.study.store import PARTICIPANTS, StudyStore, read_events
+from animalcat.doors.study.store import PARTICIPANTS, StudyStore, people_of, read_events
 from animalcat.errors import AnimalcatError
 from animalcat.machine.files import write_whole
 from animalcat.outcomes import COLUMNS as OUTCOME_COLUMNS
 from animalcat.outcomes import outcomes_frame, read_outcomes, write_outcomes
+from animalcat.service.access.private_files import write_private
 from animalcat.service.storage.artefacts import RECORDINGS
 from animalcat.wire.protocol import version
 
-DATA: Final = "data"
 DESCRIPTION: Final = "dataset_description.json"
 OUTCOMES: Final = "outcomes.csv"
 """The outcomes of all participants, as `layout fit --table` reads them."""
 _OF_EPISODE: Final = (
-    *("instance", "paradigm", "return", "ended_by", "pass_mark", "score", "propensity"),
-    *("predicted", "reason", "weight", "backend", "layout", "battery", "played_before"),
+    *("propensity", "paradigm", "return", "ended_by", "pass_mark", "score", "predicted"),
+    *("reason", "weight", "backend", "layout", "battery", "played_before"),
 )
 """Columns of the table of outcomes that are columns here too; every demand is one as well."""
-COLUMNS: Final[Mapping[str, str]] = {
-    "participant": "Random id of the participant at one visit.",
-    "visit": "Which visit of the person, from 1.",
-    "condition": "Condition of the study.",
-    "trial_index": "Number of the row, from 0, of this participant.",
-    "trial_type": "What the row is about: consent, device, instructions, questions, round, break.",
-    "time_elapsed": "ms since the participant agreed to take part, or came.",
-    "rt": "ms from the first frame of a round to the first key, on the participant's clock; of "
-    "other rows ms since the row before.",
-    "response": "What was answered: numbers of choices, or whether a round was passed.",
-    "part": "practice or play.",
-    "block": "Number of the block, from 0.",
-    "round": "Number of the round within its part, from 0; one that is void or a fault has that of "
-    "the next.",
-    "session": "Session of animalcat whose agent the participant is.",
-    "episode": "Number of the episode in that session.",
-    "attempt": "Which attempt at that number, from 0.",
-    "outcome": "success, failure, void (left for more than 5 s), or fault (of the service).",
-    "counts": "Whether it is evidence in the profile.",
-    "seconds": "From the first frame of a round to its end.",
-    "steps": "Decisions that were taken.",
-    "gaps": "Seconds of absences after which the round went on, with blanks between.",
-    "flags": "Why times are not to be trusted: gap, late, dropped, blur, untimed.",
-    "recording": "Path of the recording in this folder, which replays.",
-    "full_screen": "Whether the round ran in full screen all the time.",
-    "frames": "Frames that were sent.",
-    "dropped": "Frames that were not painted.",
-    "late": "Frames that were painted more than 60 ms after their decision was due.",
-    "interval_mean": "Mean ms between painted frames.",
-    "interval_p95": "95th percentile of that.",
-    "made_p95": "95th percentile of the ms from a decision's time until its frame was sent.",
-    "arrival_p95": "95th percentile of the ms from when a frame was sent to when it arrived.",
-    "paint_p95": "95th percentile of the ms from when a frame was sent to when it was painted.",
-    "shown_p95": "95th percentile of the ms from a decision's time until its frame was painted.",
-    "wait_p95": "95th percentile of the ms from a key to the next decision.",
-    "key_p95": "95th percentile of the ms from a key to the paint of the first frame it led to.",
-    "round_trip": "Shortest ms to the browser and back.",
-    "first_key": "The same as rt of a round.",
-    "keys": "Decisions with a new key.",
-    "blurs": "How often the window lost its keys or was hidden.",
+_PERSON: Final = ("participant", "condition", "visit")
+TABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "rounds": (
+        *(*_PERSON, "part", "block", "order", "arena", "outcome", "rt", "seconds", "flags"),
+        *(*_OF_EPISODE, "counts", "steps", "gaps", "at", "time_elapsed", "trial_index"),
+        *("trial_type", "response", "session", "episode", "attempt", "recording", "full_screen"),
+        *("frames", "dropped", "late", "interval_p95"),
+        *("shown_p95", "wait_p95", "key_p95", "round_trip"),
+        *("keys", "blurs"),
+    ),
+    "keys": (*_PERSON, "part", "order", "session", "episode", "attempt", "key", "down", "ms"),
+    "pages": (
+        *(*_PERSON, "trial_index", "trial_type", "page", "response", "right", "rt"),
+        *("time_elapsed", "at"),
+    ),
+    "people": (
+        *(*_PERSON, "person", "end", "why", "came", "last", "practised", "rounds", "passed"),
+        *("consent", "width", "height", "pixel_ratio", "refresh_hz", "input", "browser"),
+    ),
 }
-"""Columns of the rows, and what they hold."""
+"""The tables in `data/` and their columns; demands of arenas follow in that of the rounds."""
+COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
+    "participant": ("", "Random id of the person, a hyphen and the visit."),
+    "person": ("", "Random id of the person, the same at all visits."),
+    "visit": ("", "Which visit of the person, from 1."),
+    "condition": ("", "Condition of the study."),
+    "trial_index": ("", "Number of the row of this participant over rounds and pages, from 0."),
+    "trial_type": ("", "consent, device, instructions, question, round, break, or technical."),
+    "at": ("ISO 8601", "When it was over, with its time zone."),
+    "time_elapsed": ("ms", "Since the participant agreed to take part, or came."),
+    "rt": (
+        "ms",
+        "Of a round, from the first frame to the first press of a key after it, by the "
+        "participant's clock; of a page, since the row before.",
+    ),
+    "response": ("", "Whether a round was passed; of a question the number of the choice, from 1."),
+    "right": ("", "Whether a question was answered rightly."),
+    "page": ("", "Number of the page or question, from 0."),
+    "part": ("", "practice or play."),
+    "block": ("", "Number of the block, from 0."),
+    "order": ("", "Number of the round in its part, from 0; a void or fault has that of the next."),
+    "arena": ("", "Name of the arena in the battery."),
+    "session": ("", "Session of animalcat whose agent the participant is."),
+    "episode": ("", "Number of the episode in that session."),
+    "attempt": ("", "Which attempt at that number, from 0."),
+    "outcome": ("", "success, failure, void (away for too long), or fault (of the service)."),
+    "counts": ("", "Whether it is evidence in the profile."),
+    "seconds": ("s", "From the first frame to the end, with absences after which it went on."),
+    "steps": ("decisions", "Decisions that were taken."),
+    "gaps": ("s", "Absences after which the round went on, with blanks between."),
+    "flags": (
+        "",
+        "Why times are not to be trusted: gap, unseen (it ended while nobody looked), early (a key "
+        "was down before the first frame), late, dropped, blur, untimed.",
+    ),
+    "recording": ("", "Path of the recording in this folder, which replays."),
+    "full_screen": ("", "Whether the round ran in full screen all the time."),
+    "frames": ("frames", "That were sent."),
+    "dropped": ("frames", "That were not painted."),
+    "late": ("frames", "That were painted more than 60 ms after their decision was due."),
+    "interval_p95": ("ms", "95th percentile of the time between painted frames."),
+    "shown_p95": ("ms", "95th percentile from a decision's time until its frame was painted."),
+    "wait_p95": ("ms", "95th percentile from a key to the next decision."),
+    "key_p95": ("ms", "95th percentile from a key to the paint of the first frame it led to."),
+    "round_trip": ("ms", "Shortest way to the browser and back."),
+    "keys": ("presses", "How often a key was pressed."),
+    "blurs": ("", "How often the window lost its keys or was hidden."),
+    "key": ("", "What the key does: ahead, back, left, right."),
+    "down": ("", "Whether it went down; else it went up."),
+    "ms": ("ms", "Since the first frame was painted; less than 0 for one held since before."),
+    "end": ("", "Where the participant is: done, screened, or the stage that was reached."),
+    "why": ("", "Why they were screened out, or that they said that it does not work."),
+    "came": ("ISO 8601", "When they came, with its time zone."),
+    "last": ("ISO 8601", "When they did something last, with its time zone."),
+    "practised": ("rounds", "Rounds of practice."),
+    "rounds": ("rounds", "Rounds that count."),
+    "passed": ("rounds", "How many of them were passed."),
+    "consent": ("", "Version of the text that was agreed to."),
+    "width": ("CSS pixels", "Of the window, as the device was checked."),
+    "height": ("CSS pixels", "Of the window, as the device was checked."),
+    "pixel_ratio": ("", "Pixels of the screen for each CSS pixel."),
+    "refresh_hz": ("Hz", "Rate of the screen as it was measured; 0 if it was not."),
+    "input": ("", "keys or touch."),
+    "browser": ("", "What the browser calls itself."),
+}
+"""Unit and meaning of the columns of all tables."""
+_TIMES: Final = [name for name in TABLES["rounds"] if name in TrialTiming.__dataclass_fields__]
+_DEVICE: Final = ("width", "height", "pixel_ratio", "refresh_hz", "input", "browser")
 
 
 async def export_study(
-    client: AsyncClient, home: Path, study: Study, to: Path, *, recordings: bool = True
+    client: AsyncClient,
+    home: Path,
+    study: Study,
+    to: Path,
+    *,
+    recordings: bool = True,
+    update: bool = False,
 ) -> dict[str, Any]:
-    """Write a study: rows, and each session's profile, outcomes and recordings beside them.
+    """Write tables of a study, and return what was written, in numbers.
 
-    Who people are to their recruiters is not in it.
-
-    Args:
-        client: A client of the server.
-        home: Its data directory.
-        study: The study.
-        to: A folder that is empty or not there.
-        recordings: Whether recordings are copied too.
-
-    Returns:
-        What was written, in numbers.
+    Each session's profile, outcomes and recordings stand beside them. Who people are to their
+    recruiters is not in it. An update takes out what is of people who have withdrawn.
 
     Raises:
-        FileExistsError: There is something in the folder.
+        FileExistsError: There is something in the folder, or no export of this study to update.
         AnimalcatError: The server refuses.
     """
-    if to.exists() and any(to.iterdir()):
-        raise FileExistsError(f"{to} is not empty; choose another folder")
+    if update and _study_in(to) != study.study:
+        raise FileExistsError(f"{to} has no export of the study {study.study} to bring up to date")
+    if not update and to.exists() and any(to.iterdir()):
+        raise FileExistsError(
+            f"{to} is not empty; choose another folder, or bring an export up to date by --update"
+        )
     store = StudyStore(home, study)
-    demands = list[str]()
-    written = {"participants": 0, "rows": 0, "sessions": 0, "recordings": 0}
-    every = list[tuple[Participant, list[dict[str, Any]]]]()
-    measured = [outcomes_frame([])]
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
+    sessions, copied, measured = list[str](), 0, [outcomes_frame([])]
     for one in store.participants():
         played = dict[tuple[str, int, int], dict[str, Any]]()
         for part, session in one.sessions.items():
             frame = await _session(client, session, to)
-            measured += [frame] * (part == "play")
-            written["sessions"] += 1
+            # What was chosen and never begun was shown to nobody.
+            shown = frame[(frame["steps"].fillna(0) > 0) | (frame["outcome"] != "void")]
+            measured += [shown] * (part == "play")
+            sessions.append(session)
             for row in _rows(frame):
                 played[session, row["episode"], row["attempt"]] = row
-                demands += [name for name in row if name not in demands and _is_demand(name)]
-            if recordings:
-                written["recordings"] += _copy_recordings(home, session, to)
+            copied += _copy_recordings(home, session, to) if recordings else 0
         events = list(read_events(store.folder / PARTICIPANTS / f"{one.id}.jsonl"))
-        rows = list(rows_of(one, events, played, to))
-        every.append((one, rows))
-        written["participants"] += 1
-        written["rows"] += len(rows)
-    columns = [*COLUMNS, *_OF_EPISODE, *(name for name in demands if name not in _OF_EPISODE)]
-    for one, rows in every:
-        person, _, visit = one.id.partition("-")
-        name = f"subject-{person}_session-{visit}_data.csv"
-        write_whole(to / DATA / name, csv_of(columns, rows))
+        for table, row in rows_of(one, store.study_of(one), events, played, to):
+            tables[table].append(row)
+    demands = {name: None for row in tables["rounds"] for name in row if _is_demand(name)}
+    columns = {name: [*own, *(demands if name == "rounds" else ())] for name, own in TABLES.items()}
+    for name, rows in tables.items():
+        path = to / "data" / f"description-{name}_data.csv"
+        write_whole(path, csv_of(columns[name], rows))
     write_outcomes(pd.concat(measured, ignore_index=True), to / OUTCOMES)
+    write_whole(
+        to / "codebook.csv",
+        csv_of(
+            ["column", "unit", "meaning", "tables"],
+            [
+                {
+                    "column": name,
+                    "unit": unit,
+                    "meaning": meaning,
+                    "tables": " ".join(table for table, own in columns.items() if name in own),
+                }
+                for name, (unit, meaning) in codebook_of(columns).items()
+            ],
+        ),
+    )
     write_whole(to / DESCRIPTION, description_of(study, columns))
     write_whole(to / "README.md", _readme(study))
-    return written
+    for path in (to / "sessions").glob("*") if update else ():
+        if path.name not in sessions:
+            shutil.rmtree(path)
+    found = {"participants": len(tables["people"]), "rounds": len(tables["rounds"])}
+    return {**found, "sessions": len(sessions), "recordings": copied}
+
+
+def export_payment(home: Path, study: Study, to: Path) -> None:
+    """Write who is to be paid: the recruiter's ids, and how far each came, in a file of its own."""
+    store = StudyStore(home, study)
+    known = {person.id: person.ids for person in people_of(store.folder)}
+    rows = [
+        {**person_row(one), **known.get(one.id.partition("-")[0], {})}
+        for one in store.participants()
+    ]
+    columns = [*PROLIFIC, "code", "participant", "visit", "end", "why", "came", "last", "rounds"]
+    write_private(to, csv_of(columns, rows))
+
+
+def _study_in(folder: Path) -> str:
+    """Whose export a folder has; empty if it has none."""
+    try:
+        return str(json.loads((folder / DESCRIPTION).read_bytes()).get("alternateName", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
 
 
 async def _session(client: AsyncClient, session: str, to: Path) -> pd.DataFrame:
@@ -172,96 +254,130 @@ def _copy_recordings(home: Path, session: str, to: Path) -> int:
 
 
 def _is_demand(name: str) -> bool:
-    """Whether a column of the table of outcomes is a meta-feature."""
-    return name not in OUTCOME_COLUMNS and name not in ("labels", "state")
+    """Whether a column of the rounds is a meta-feature."""
+    return name not in OUTCOME_COLUMNS and name not in TABLES["rounds"]
+
+
+def person_row(one: Participant) -> dict[str, Any]:
+    """Return what is told of a participant at one visit."""
+    return {
+        "participant": one.id,
+        "person": one.id.partition("-")[0],
+        "visit": one.visit,
+        "condition": one.condition,
+        "end": str(one.stage),
+        "why": one.why,
+        "came": one.arrived.isoformat(),
+        "last": one.changed.isoformat(),
+        "practised": len(one.practised),
+        "rounds": one.trials,
+        "passed": one.passed,
+        "consent": one.consent[0],
+        "session": one.sessions.get("play", ""),
+        **({} if one.device is None else {name: getattr(one.device, name) for name in _DEVICE}),
+    }
 
 
 def rows_of(
     one: Participant,
+    study: Study,
     events: list[Event],
     played: Mapping[tuple[str, int, int], Mapping[str, Any]],
     to: Path,
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a participant, an event or a round each."""
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a participant, each with its table."""
     began = next((e.at for e in events if isinstance(e, Agreed)), events[0].at)
-    before, sessions, rounds, block, index = (
-        began,
-        dict[str, str](),
-        {"practice": 0, "play": 0},
-        0,
-        0,
-    )
+    own = person_row(one)
+    yield "people", own
+    before, sessions, block, index = began, dict[str, str](), 0, 0
+    orders = {"practice": 0, "play": 0}
     for event in events:
         common: dict[str, Any] = {
-            "participant": one.id,
-            "visit": one.visit,
-            "condition": one.condition,
-            "trial_index": index,
+            **{name: own[name] for name in _PERSON},
+            "at": event.at.isoformat(),
             "time_elapsed": round(1000 * (event.at - began).total_seconds()),
             "rt": round(1000 * (event.at - before).total_seconds()),
         }
-        row: dict[str, Any] | None = None
+        rows = list[tuple[str, dict[str, Any]]]()
         match event:
-            case Agreed():
-                said = f"version {event.version}, sha256 {event.digest}"
-                row = {"trial_type": "consent", "response": said}
-            case DeviceFits():
-                said = (
-                    f"{event.width}x{event.height}@{event.pixel_ratio:g}, "
-                    f"{event.refresh_hz:.0f} Hz, {event.input}"
-                )
-                row = {"trial_type": "device", "response": said}
-            case PageRead():
-                row = {"trial_type": "instructions", "response": event.page}
-            case Answered():
-                row = {"trial_type": "questions", "response": json.dumps(event.answers)}
             case SessionMade():
                 sessions[event.part] = event.session
             case TrialOver():
-                session, trial = sessions[event.part], event.trial
-                number = -1 if trial.attempt is None else trial.attempt
-                known = dict(played.get((session, trial.episode, number), {}))
-                passed = {True: "success", False: "failure", None: trial.outcome}[trial.passed]
-                recording = Path("sessions", session, RECORDINGS, f"{trial.episode}-{number}.mcap")
-                row = known | {
-                    "trial_type": "round",
-                    "response": passed,
+                place: dict[str, Any] = {
+                    **common,
                     "part": event.part,
                     "block": block,
-                    "round": rounds[event.part],
-                    "session": session,
-                    "episode": trial.episode,
-                    "attempt": trial.attempt,
-                    "outcome": passed,
-                    "counts": event.part == "play" and trial.outcome == "played",
-                    "seconds": trial.seconds,
-                    "steps": trial.steps,
-                    "gaps": " ".join(f"{gap:g}" for gap in trial.gaps),
-                    "flags": " ".join(trial.flags),
-                    "recording": recording.as_posix() if (to / recording).exists() else "",
+                    "order": orders[event.part],
+                    "session": sessions[event.part],
+                    "episode": event.trial.episode,
+                    "attempt": event.trial.attempt,
                 }
-                timing = trial.timing or TrialTiming()
-                row |= {name: getattr(timing, name) for name in _TIMES} if trial.timing else {}
-                common["rt"] = None if trial.timing is None else timing.first_key
-                rounds[event.part] += trial.outcome == "played"
-            case Rested():
-                block += 1
-                row = {"trial_type": "break", "response": None}
-            case Arrived() | SessionOver() | Debriefed():
-                pass
+                key = (place["session"], event.trial.episode, event.trial.attempt or 0)
+                rows = [("rounds", _round_row(event.trial, place, played.get(key, {}), to))]
+                orders[event.part] += event.trial.outcome == "played"
+                for name, down, ms in event.trial.keys:
+                    yield "keys", {**place, "key": name, "down": down, "ms": ms}
+            case _:
+                rows = [("pages", {**common, **row}) for row in _page_rows(event, study)]
+                block += isinstance(event, Rested)
         before = event.at
-        if row is not None:
-            yield {**row, **common}
+        for table, row in rows:
+            yield table, {**row, "trial_index": index}
             index += 1
 
 
-_TIMES: Final = [name for name in COLUMNS if name in TrialTiming.__dataclass_fields__]
+def _page_rows(event: Event, study: Study) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a page that was left."""
+    match event:
+        case Agreed():
+            said = f"version {event.version}, sha256 {event.digest}"
+            yield {"trial_type": "consent", "response": said}
+        case DeviceFits():
+            yield {"trial_type": "device", "response": event.input}
+        case PageRead():
+            yield {"trial_type": "instructions", "page": event.page}
+        case Answered():
+            asked = study.understanding.questions if study.understanding is not None else ()
+            for k, (question, said) in enumerate(zip(asked, event.answers, strict=False)):
+                right = said == question.right
+                yield {"trial_type": "question", "page": k, "response": said, "right": right}
+        case Rested():
+            yield {"trial_type": "break"}
+        case Troubled():
+            yield {"trial_type": "technical"}
+        case _:
+            pass
 
 
-def csv_of(columns: list[str], rows: list[dict[str, Any]]) -> bytes:
+def _round_row(
+    trial: Trial, place: Mapping[str, Any], known: Mapping[str, Any], to: Path
+) -> dict[str, Any]:
+    passed = {True: "success", False: "failure", None: trial.outcome}[trial.passed]
+    name = f"{trial.episode}-{trial.attempt}.mcap"
+    recording = Path("sessions", place["session"], RECORDINGS, name)
+    timing = trial.timing
+    return {
+        **known,
+        **place,
+        "trial_type": "round",
+        "response": passed,
+        "arena": known.get("instance"),
+        "outcome": passed,
+        "counts": place["part"] == "play" and trial.outcome == "played",
+        "seconds": trial.seconds,
+        "steps": trial.steps,
+        "gaps": " ".join(f"{gap:g}" for gap in trial.gaps),
+        "flags": " ".join(trial.flags),
+        "recording": recording.as_posix() if (to / recording).exists() else "",
+        **({} if timing is None else {name: getattr(timing, name) for name in _TIMES}),
+        "rt": None if timing is None else timing.first_key,
+    }
+
+
+def csv_of(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Return rows as CSV with these columns."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(text, list(columns), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(
         {k: str(v).lower() if isinstance(v, bool) else v for k, v in row.items()} for row in rows
@@ -269,27 +385,33 @@ def csv_of(columns: list[str], rows: list[dict[str, Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-def description_of(study: Study, columns: list[str]) -> bytes:
+def codebook_of(columns: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, str]]:
+    """Return unit and meaning of every column of some tables."""
+    found = dict[str, tuple[str, str]]()
+    for name in (name for own in columns.values() for name in own):
+        unit = name.partition(" [")[2].removesuffix("]")
+        found[name] = COLUMNS.get(name) or (
+            ("", "As in the table of outcomes of animalcat; see its docs/exports.md.")
+            if name in _OF_EPISODE
+            else (unit, "What the arena demands; see docs/demands.md of animalcat.")
+        )
+    return found
+
+
+def description_of(study: Study, columns: Mapping[str, Iterable[str]]) -> bytes:
     """Return what Psych-DS wants to know of a data set, as JSON."""
     told = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
         "name": study.title,
+        "alternateName": study.study,
         "description": f"The study {study.study}: people play arenas of Animal-AI, and animalcat "
-        "measures what they can do. One row is a page or a round.",
+        "measures what they can do.",
         "schemaVersion": "Psych-DS 1.0.0",
         "variableMeasured": [
-            {
-                "@type": "PropertyValue",
-                "name": name,
-                "description": COLUMNS.get(name)
-                or (
-                    "As in the table of outcomes of animalcat."
-                    if name in _OF_EPISODE
-                    else "What the arena demands; see docs/demands.md of animalcat."
-                ),
-            }
-            for name in columns
+            {"@type": "PropertyValue", "name": name, "description": meaning}
+            | ({"unitText": unit} if unit else {})
+            for name, (unit, meaning) in codebook_of(columns).items()
         ],
         "version": version(),
         "identifier": study.digest,
@@ -298,18 +420,16 @@ def description_of(study: Study, columns: list[str]) -> bytes:
 
 
 def _readme(study: Study) -> bytes:
-    lines = [
-        f"# {study.title}",
-        "",
-        f"Written by animalcat {version()} from the study {study.study}, version {study.digest}.",
-        "",
-        "- `data/` has a table for each participant and visit, with a row for each page and round.",
-        "- `sessions/` has, for each session, its profile, its outcomes and its recordings.",
-        f"- `{OUTCOMES}` has the outcomes of all rounds but those of practice, for",
-        "  `animalcat layout fit`.",
-        "",
-        "Whoever withdrew before this was written is not in it. Whoever withdraws later has to be",
-        "removed from it by hand: delete the files that have their id in their names.",
-        "",
-    ]
-    return "\n".join(lines).encode()
+    return f"""\
+# {study.title}
+
+Written by animalcat {version()} from the study {study.study}, version {study.digest}.
+
+- `data/` has a table of the rounds, one of the keys, one of the other pages, and one of the people.
+- `codebook.csv` says what each column means, and its unit.
+- `sessions/` has, for each session, its profile, its outcomes and its recordings.
+- `{OUTCOMES}` has the outcomes of all rounds but those of practice, for `animalcat layout fit`.
+
+Whoever withdrew before this was written is not in it. Whoever withdraws later is taken out of it by
+`animalcat study export {study.study} FOLDER --update`.
+""".encode()

@@ -231,6 +231,10 @@ class Completions(_Strict):
     done: Completion = Completion()
     declined: Completion = Completion()
     screened: Completion = Completion()
+    withdrawn: Completion = Completion()
+    full: Completion = Completion()
+    technical: Completion = Completion()
+    """For who says that it does not work; they are asked for it once there is a link or code."""
 
 
 class Who(_Strict):
@@ -244,6 +248,8 @@ class Who(_Strict):
     visits: int = Field(default=1, ge=1, le=100)
     """How often a person comes."""
     days_between: float = Field(default=0.0, ge=0)
+    drop_hours: float = Field(default=24.0, gt=0)
+    """Hours of silence after which the place and condition of who is not done are free again."""
 
     @field_validator("codes", mode="before")
     @classmethod
@@ -408,10 +414,7 @@ def _gaps(text: str) -> set[str]:
 
 
 def read_study(path: Path) -> Study:
-    """Read a study file with the texts that it names.
-
-    Args:
-        path: The file, in YAML; texts and pictures stand beside it.
+    """Read a study file with the texts that it names, which stand beside it.
 
     Raises:
         YamlError: It cannot be read, or something in it is wrong.

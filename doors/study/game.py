@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +31,7 @@ from animalcat.envs.types import (
 from animalcat.service.recording.writer import EpisodeRecorder
 from animalcat.service.storage.artefacts import recording_path
 from animalcat.service.versions import versions
+from animalcat.service.web.stage import Shown
 from animalcat.text import names
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire.steps import spec_to_proto
@@ -49,20 +50,10 @@ Make = Callable[[str, ObservationSpec], Environment]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """What a person is shown.
+    """What a person is shown; `seconds_left` is None if time costs nothing.
 
-    Attributes:
-        episode: Number of the episode, from 0.
-        step: Number of decisions taken in it.
-        health: Health, 0 to 100.
-        reward: Reward of the last decision.
-        episode_return: Sum of the rewards so far.
-        seconds_left: Seconds until time has used up all health, if nothing is won or lost on the
-            way; this holds in merged arenas too. None if time costs nothing.
-        ended_by: Why the episode is over; None while it runs.
-        passed: Whether it was a success; None while it runs.
-        speed: Speed in m/s.
-        camera: Picture, uint8 (resolution, resolution, 3).
+    It says when time has used up all health, if nothing is won or lost on the way; this holds in
+    merged arenas too. `ended_by` and `passed` are None while the episode runs.
     """
 
     episode: int
@@ -78,12 +69,7 @@ class View:
 
 
 class Game:
-    """Episodes of arenas, each with its recording; not safe to share between threads.
-
-    Attributes:
-        session: Id under which the recordings are kept.
-        view: What the person sees now.
-    """
+    """Episodes of arenas, each with its recording; not safe to share between threads."""
 
     def __init__(
         self,
@@ -101,17 +87,8 @@ class Game:
     ) -> None:
         """Start the first episode.
 
-        Args:
-            arena: The arena to play.
-            seed: Together with the episode's number, the seed for what the arena leaves to chance.
-            session: Id for the recordings.
-            instance: Name of the arena, for the recordings' headers.
-            data: Data directory; recordings go to `recordings/SESSION/` in it.
-            others: Arenas that come after it, with their names.
-            resolution: Side of the camera's picture in pixels.
-            make: Makes the environment instead.
-            build: The build that is simulated.
-            draws: What draws instead of a generator of the seed, on and on as in a build's process.
+        Recordings go to `recordings/SESSION/` in the data directory. Seed and number of the episode
+        decide what arenas leave to chance, unless `draws` does, on and on as in a build's process.
 
         Raises:
             ArenaError: The arena cannot be built.
@@ -148,18 +125,7 @@ class Game:
         return recording_path(self._data, self.session, self._number, 0)
 
     def act(self, action: int) -> View:
-        """Take one decision; once the episode is over, nothing happens.
-
-        Args:
-            action: 3 x move + turn, 0 to 8.
-
-        Returns:
-            What the person sees after it.
-
-        Raises:
-            ValueError: The action is out of range.
-            OSError: The recording cannot be written.
-        """
+        """Take one decision, 3 x move + turn; once the episode is over, nothing happens."""
         if self.view.ended_by is not None:
             return self.view
         step = self._environment.step(action)
@@ -177,10 +143,6 @@ class Game:
         """Begin the next episode; one that still runs is recorded as void.
 
         Once an episode is over, the next arena comes, and the first one after the last.
-
-        Raises:
-            ArenaError: The arena cannot be built with the next draws.
-            OSError: The recording cannot be written.
         """
         self._finish(types_pb2.OUTCOME_VOID)
         if self.view.ended_by is not None:
@@ -236,3 +198,31 @@ class Game:
             speed=float(np.linalg.norm(observation.velocity)),
             camera=observation.camera,
         )
+
+
+class GameShow:
+    """A game as a page shows it."""
+
+    def __init__(self, game: Game) -> None:
+        """Show a game."""
+        self._game = game
+        self.close = game.close
+
+    def state(self) -> Shown:
+        """Return what is to be seen now."""
+        return self._shown(self._game.view)
+
+    def restart(self) -> Shown:
+        """Begin the next episode."""
+        return self._shown(self._game.restart())
+
+    def act(self, action: int) -> Shown:
+        """Take a decision."""
+        return self._shown(self._game.act(action))
+
+    def _shown(self, view: View) -> Shown:
+        state = asdict(view)
+        pixels, ended = state.pop("camera"), view.ended_by
+        state |= {"title": self._game.title, "return": state.pop("episode_return")}
+        state |= {"ended_by": ended and ended.name.lower(), "resolution": pixels.shape[0]}
+        return Shown(state, pixels.tobytes())

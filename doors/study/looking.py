@@ -18,16 +18,9 @@ from animalcat.service.upkeep.verifying import REPAIR, Damage
 
 
 def look(home: Path, known: set[str]) -> tuple[list[Damage], list[tuple[str, str]]]:
-    """Look whether participants of studies can be read, and are with what they played.
+    """Return what studies have not as it was stored, and what else is to be known, with places.
 
     Whoever has a tombstone has withdrawn: nothing of them may be there, and nothing is missed.
-
-    Args:
-        home: The data directory.
-        known: The sessions of its store.
-
-    Returns:
-        What is not as it was stored, and what else is to be known, with where it is.
     """
     damage, notes = list[Damage](), list[tuple[str, str]]()
     for folder in sorted((home / STUDIES).glob("*")):

@@ -8,13 +8,14 @@ answered, so that whatever is lost after it is shown again.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from markupsafe import Markup
 from starlette.requests import HTTPConnection, Request
@@ -31,6 +32,7 @@ from animalcat.doors.study.participant import (
     Event,
     Participant,
     Stage,
+    Troubled,
 )
 from animalcat.doors.study.playing import Seats
 from animalcat.doors.study.realtime import Screen, with_screen
@@ -40,6 +42,7 @@ from animalcat.doors.study.store import (
     StudyStore,
     TooEarlyError,
     WithdrawnError,
+    tombstones,
 )
 from animalcat.service.access.callers import Role
 from animalcat.service.web.site import Part, Site, not_found_error
@@ -63,13 +66,7 @@ class StudyPages:
     """The pages of one study."""
 
     def __init__(self, site: Site, store: StudyStore, seats: Seats) -> None:
-        """Describe them.
-
-        Args:
-            site: What all pages share.
-            store: The participants.
-            seats: Where they play.
-        """
+        """Describe them."""
         self._site, self._store, self._seats = site, store, seats
         self._study = store.study
         self._at = f"/study/{self._study.study}"
@@ -83,6 +80,9 @@ class StudyPages:
             "consent": self._consent,
             "step": self._step,
             "withdraw": self._withdraw,
+            "technical": self._technical,
+            "monitor/recruit": self._recruit,
+            "monitor/withdraw": self._erase,
             "next-person": self._next_person,
         }
         routes = (
@@ -145,7 +145,7 @@ class StudyPages:
         if said is None or said["study"] != study.study:
             return self._site.go(request, self._at)
         if "agree" not in form:
-            return self._end(request, study, "declined")
+            return self._end(request, "declined")
         if said["consent"] != study.consent.digest:  # the text has changed meanwhile
             return self._consent_page(request, said["ids"])
         if not all(f"ask-{k}" in form for k in range(len(study.consent.ask))):
@@ -161,7 +161,7 @@ class StudyPages:
         except BegunError:
             return self._say(request, study.texts["begun"], status=HTTPStatus.FORBIDDEN)
         except FullError:
-            return self._say(request, study.texts["closed"])
+            return self._end(request, "full")
         except TooEarlyError as early:
             return self._later(request, early.opens)
         if participant.stage is Stage.CONSENT:
@@ -215,9 +215,15 @@ class StudyPages:
         if person is None:
             return self._page(request, "withdraw", HTTPStatus.FORBIDDEN, wrong=True)
         await self._seats.withdraw(person)
-        return self._remember_browser(
-            request, "", self._say(request, self._study.texts["withdrawn"])
-        )
+        return self._remember_browser(request, "", self._end(request, "withdrawn"))
+
+    async def _technical(self, request: Request) -> Response:
+        """Take note that it does not work for somebody, and let them go."""
+        participant = self._participant(request)
+        if participant is None:
+            return self._site.go(request, self._at)
+        self._store.append(participant.id, Troubled(self._store.now()))
+        return self._end(request, "technical", self._store.study_of(participant))
 
     async def _next_person(self, request: Request) -> Response:
         """Let a device go on to another person, in a study with codes."""
@@ -232,11 +238,37 @@ class StudyPages:
 
     async def _monitor(self, request: Request) -> Response:
         """Show operators who is where."""
-        caller = self._site.caller(request)
-        if caller.role not in (Role.ADMINISTRATOR, Role.OPERATOR):
-            raise not_found_error("there is no such page")
+        self._check_operator(request)
         people = [(p, self._seats.playing(p.id)) for p in self._store.participants()]
-        return self._site.page(request, "study_monitor.html.j2", study=self._study, people=people)
+        ends = Counter(str(p.stage) for p, _ in people if p.stage.over)
+        counts = {
+            "came": len(people),
+            "play now": sum(plays for _, plays in people),
+            "done": ends["done"],
+            "screened out": ends["screened"],
+            "withdrew": len({stone.person for stone in tombstones(self._store.folder)}),
+            "places taken": f"{len(self._store.begun())} of {self._study.who.most or 'any'}",
+        }
+        values: dict[str, Any] = {"study": self._study, "people": people, "counts": counts}
+        values |= {"paused": self._store.paused, "base": self._at}
+        return self._site.page(request, "study_monitor.html.j2", **values)
+
+    def _check_operator(self, request: Request) -> None:
+        if self._site.caller(request).role not in (Role.ADMINISTRATOR, Role.OPERATOR):
+            raise not_found_error("there is no such page")
+
+    async def _recruit(self, request: Request) -> Response:
+        """Let operators pause and go on with who may come."""
+        self._check_operator(request)
+        self._store.recruit(pause="pause" in self._form(request))
+        return self._site.go(request, f"{self._at}/monitor")
+
+    async def _erase(self, request: Request) -> Response:
+        """Let operators erase a person who asks them for it."""
+        self._check_operator(request)
+        with suppress(WithdrawnError):  # a second click
+            await self._seats.withdraw(self._form(request).get("person", ""))
+        return self._site.go(request, f"{self._at}/monitor")
 
     async def _play(self, socket: WebSocket) -> None:
         """Show a participant what they play, as long as their page is there."""
@@ -275,8 +307,11 @@ class StudyPages:
                 return page("questions", again=again)
             case Stage.PRACTICE | Stage.PLAY:
                 if not self._store.take_place(now):
-                    return self._say(request, study.texts["closed"])
-                return page("play", now=now, shown=shown)
+                    return self._end(request, "full", study)
+                most = study.measured(now.condition).options.get("max_episodes")
+                if now.stage is Stage.PRACTICE and study.practice is not None:
+                    most = study.practice.most
+                return page("play", now=now, shown=shown, most=most)
             case Stage.BREAK:
                 gone = (self._store.now() - now.changed).total_seconds()
                 return page("break", left=max(0.0, study.blocks.break_seconds - gone))
@@ -286,24 +321,27 @@ class StudyPages:
                     score = study.texts["score"].format(passed=now.passed, trials=now.trials)
                 return page("text", text=text, kind="debriefed", page=0, score=score, again=False)
             case Stage.SCREENED:
-                return self._end(request, study, "screened")
+                return self._end(request, "screened", study)
             case _ if opens is not None:
                 return self._later(request, opens)
             case _:
-                return self._end(request, study, "done")
+                return self._end(request, "done", study)
 
     def _consent_page(
         self, request: Request, ids: Mapping[str, str], *, unticked: bool = False
     ) -> Response:
         study = self._study
+        new = self._participant(request) is None and self._store.known(ids) is None
+        if new and not self._store.room:  # before they read it all
+            return self._end(request, "full")
         said = {"study": study.study, "consent": study.consent.digest, "ids": dict(ids)}
         entry = self._site.visits.sign("study entry", said, _ENTRY_SECONDS)
         text = self._html(request, study.consent.text)
         return self._page(request, "consent", text=text, entry=entry, unticked=unticked)
 
-    def _end(
-        self, request: Request, study: Study, end: Literal["done", "declined", "screened"]
-    ) -> Response:
+    def _end(self, request: Request, end: str, study: Study | None = None) -> Response:
+        """Say that somebody is at an end, with what they get there."""
+        study = study or self._study
         completion, again = getattr(study.completion, end), study.who.by == "codes"
         return self._say(request, study.texts[end], study, completion=completion, again=again)
 

@@ -51,17 +51,13 @@ class TrialTiming:
         frames: Number of frames that were sent.
         dropped: Of these, how many were not painted, as the page was hidden or gone.
         late: How many were painted more than `LAG_MS` after their decision was due.
-        interval_mean: Mean time between frames that were painted.
-        interval_p95: 95th percentile of that.
-        made_p95: 95th percentile from when a decision was due until its frame was sent.
-        arrival_p95: 95th percentile from when a frame was sent until it arrived.
-        paint_p95: 95th percentile from when it was sent until it was painted.
+        interval_p95: 95th percentile of the time between frames that were painted.
         shown_p95: 95th percentile from when a decision was due until its frame was painted.
         wait_p95: 95th percentile from a key to the next decision, so with its way to the server.
         key_p95: 95th percentile from a key to the paint of the first frame that it led to.
         round_trip: Shortest way to the browser and back.
-        first_key: From the first frame to the first key; None without a key.
-        keys: How many decisions had a new key.
+        first_key: From the first frame to the first press of a key after it; None without one.
+        keys: How often a key was pressed.
         blurs: How often the window lost its keys or was hidden.
         full_screen: Whether the trial ran in full screen all the time.
     """
@@ -69,11 +65,7 @@ class TrialTiming:
     frames: int = 0
     dropped: int = 0
     late: int = 0
-    interval_mean: float | None = None
     interval_p95: float | None = None
-    made_p95: float | None = None
-    arrival_p95: float | None = None
-    paint_p95: float | None = None
     shown_p95: float | None = None
     wait_p95: float | None = None
     key_p95: float | None = None
@@ -98,6 +90,9 @@ class Trial:
         passed: Whether it was passed; None unless it was played.
         gaps: Seconds of each absence after which it went on.
         timing: What the browser measured; None if no frame was shown.
+        keys: What each key does that went down or up, whether it went down, and when, in ms from
+            the first frame; less than 0 for one that was held when that was painted.
+        unseen: Whether it came to its end while nobody looked.
     """
 
     episode: int
@@ -108,11 +103,15 @@ class Trial:
     passed: bool | None = None
     gaps: tuple[float, ...] = ()
     timing: TrialTiming | None = None
+    keys: tuple[tuple[str, bool, float | None], ...] = ()
+    unseen: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
         """What is to be known of it before its times are read, in a word each."""
         found = ["gap"] if self.gaps else []
+        found += ["unseen"] if self.unseen else []
+        found += ["early"] if any(at is not None and at < 0 for _, _, at in self.keys) else []
         timing = self.timing
         if timing is None:
             return (*found, "untimed")
@@ -221,6 +220,14 @@ class Debriefed:
     kind: Literal["debriefed"] = "debriefed"
 
 
+@checked(frozen=True, slots=True)
+class Troubled:
+    """The participant said that it does not work; they may go on all the same."""
+
+    at: datetime
+    kind: Literal["technical"] = "technical"
+
+
 Event: TypeAlias = (
     Arrived
     | Agreed
@@ -232,6 +239,7 @@ Event: TypeAlias = (
     | SessionOver
     | Rested
     | Debriefed
+    | Troubled
 )
 EVENTS: Final[TypeAdapter[Event]] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 """Reads and writes events as JSON."""
@@ -264,8 +272,7 @@ class Participant:
         trials: Rounds played that count.
         passed: How many of them were passed.
         sessions: Ids of the sessions, by part.
-        exhausted: Whether the session has no further round.
-        why: Why the participant was screened out; empty otherwise.
+        why: Why the participant was screened out, or that it does not work; empty otherwise.
     """
 
     id: str
@@ -286,7 +293,6 @@ class Participant:
     trials: int = 0
     passed: int = 0
     sessions: Mapping[str, str] = field(default_factory=dict[str, str])
-    exhausted: bool = False
     why: str = ""
 
     @property
@@ -311,11 +317,6 @@ def arrive(participant: str, event: Arrived) -> Participant:
 def after(study: Study, participant: Participant, event: Event) -> Participant:
     """Return the participant after an event.
 
-    Args:
-        study: The study.
-        participant: The participant before it.
-        event: What happened.
-
     Raises:
         OutOfPlaceError: It does not belong to where the participant is; nothing has happened then.
     """
@@ -339,12 +340,7 @@ def assign(study: Study, filled: Mapping[str, int], number: int) -> str:
     """Return the condition of the next participant; empty in a study without conditions.
 
     It is the one that is filled least for its weight; a digest of the study's seed and the number
-    decides between equals, so that the order can be worked out again.
-
-    Args:
-        study: The study.
-        filled: Number of participants by condition, without those whose data will not be used.
-        number: How many have come before.
+    of those before decides between equals, so that the order can be worked out again.
     """
 
     def draw(name: str) -> str:
@@ -376,7 +372,7 @@ def _forward(study: Study, now: Participant, stage: Stage) -> Participant:
     order = list(Stage)
     for at in order[order.index(stage) :]:
         if at not in has or has[at]():
-            return replace(now, stage=at, exhausted=False)
+            return replace(now, stage=at)
     raise AssertionError  # DONE is always there
 
 
@@ -474,6 +470,11 @@ def _(event: SessionOver, study: Study, now: Participant) -> Participant:
 def _(event: Rested, study: Study, now: Participant) -> Participant:
     _at(now, Stage.BREAK)
     return replace(now, stage=Stage.PLAY)
+
+
+@_after.register
+def _(event: Troubled, study: Study, now: Participant) -> Participant:
+    return replace(now, why=now.why or "says that it does not work")
 
 
 @_after.register

@@ -16,9 +16,8 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from animalcat.arena_configs.loader import load_text
-from animalcat.doors.study.game import ACTIONS_PER_SECOND, Game
+from animalcat.doors.study.game import ACTIONS_PER_SECOND, Game, GameShow
 from animalcat.doors.study.realtime import Frame, Screen, play, with_screen
-from animalcat.doors.study.shows import GameShow
 from animalcat.service.storage.artefacts import PERSONS
 from animalcat.service.web.site import Part, Site, not_found_error
 from animalcat.service.web.stage import Show, Stage
@@ -40,12 +39,7 @@ def person_session(instance: str, now: datetime) -> str:
 
 
 def playing_alone(make: Callable[[], Show], title: str = "play") -> Callable[[Site], Part]:
-    """Return what makes the only page of a command: a game.
-
-    Args:
-        make: Makes the game.
-        title: Title of the page.
-    """
+    """Return what makes the only page of a command: a game."""
 
     def part(site: Site) -> Part:
         stage = Stage(make)
@@ -150,12 +144,7 @@ def _names_of(request: Request | WebSocket) -> tuple[str, str]:
 
 
 async def _arena(site: Site, request: Request | WebSocket, battery: str, instance: str) -> str:
-    """Return the text of an arena of a battery that the visitor may see.
-
-    Raises:
-        AnimalcatError: The visitor may not see such a battery.
-        HTTPException: It has no such arena.
-    """
+    """Return the text of an arena of a battery that the visitor may see."""
     found = await site.client(request).get_battery(battery)
     assert site.served is not None, "it is a server's"
     arenas = await site.served.engines.battery(found.digest)

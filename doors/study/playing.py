@@ -74,15 +74,7 @@ class Seat:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Begin with nobody in it.
-
-        Args:
-            store: Keeps what happens.
-            client: A client of the service, which may make sessions and play them.
-            participant: Id of the participant.
-            clock: Seconds.
-            now: The time.
-        """
+        """Begin with nobody in it."""
         self._store, self._client, self._id = store, client, participant
         self._clock, self._now = clock, now
         self._screen: Screen | None = None
@@ -98,7 +90,8 @@ class Seat:
     @property
     def busy(self) -> bool:
         """Whether somebody is there, or may come back to what is open."""
-        return self._screen is not None or (self._driving is not None and not self._driving.done())
+        driving = self._driving
+        return self._screen is not None or driving is None or not driving.done()
 
     @property
     def playing(self) -> bool:
@@ -182,7 +175,12 @@ class Seat:
                 except AnimalcatError as error:
                     if error.code != "SESSION_OVER":
                         raise
-                    await self._over(part)
+                    if self._found is not None:  # of its last round this process never stored it
+                        await self._settle(part, session, self._found)
+                    if part == "play" or self._store.participant(self._id).part == part:
+                        await self._over(part)
+                    else:
+                        await self._tell(t="page")
                     return
                 begun = True
                 while (await self._next(stream, welcome, part, session)) is not None:
@@ -222,7 +220,8 @@ class Seat:
             run.gaps.append(round(self._clock() - run.heard, 3))
             run.step, run.total = start.step, start.reward
         else:
-            said = await self._is_ready(practice=part == "practice", first=start.episode == 0)
+            first, number = start.episode == 0, start.episode + 1
+            said = await self._is_ready(practice=part == "practice", first=first, number=number)
             if said is None:
                 await self._tell(t="gone")
                 return None
@@ -276,6 +275,8 @@ class Seat:
                 while (said := await screen.asked(due)) is not None:
                     run.full_screen = run.full_screen and said.get("do") != "small"
                 hidden, decision = screen.hidden, screen.decide()
+                run.keys += screen.keys
+                screen.keys = []
                 await stream.act(0, run.step, bytes([decision.action]))
                 answer = await stream.receive()
                 run.blurs += screen.hidden - hidden
@@ -299,10 +300,12 @@ class Seat:
         finally:
             self._run = None
 
-    def _trial_of(self, run: Round, steps: int, outcome: Any) -> Trial:
-        seconds = round(self._clock() - run.began, 3)
-        timing = sum_timings(run.timings, run.blurs, full_screen=run.full_screen)
-        return Trial(run.episode, None, seconds, steps, outcome, None, (*run.gaps,), timing)
+    def _trial_of(self, run: Round, steps: int, outcome: Any, *, unseen: bool = False) -> Trial:
+        end = run.heard if unseen else self._clock()
+        seconds, keys = round(end - run.began, 3), keys_of(run)
+        timing = sum_timings(run.timings, keys, run.blurs, full_screen=run.full_screen)
+        gaps = (*run.gaps,)
+        return Trial(run.episode, None, seconds, steps, outcome, None, gaps, timing, keys, unseen)
 
     async def _leave_episode(
         self, stream: EvaluationStream, part: Part, session: str, run: Round
@@ -318,7 +321,8 @@ class Seat:
         """Store a trial that does not go on: it is void, unless it had come to its end unseen."""
         mine = await self._attempt(session, run.episode)
         if mine.settled:
-            await self._keep(part, session, self._trial_of(run, mine.steps, "played"))
+            ended = self._trial_of(run, mine.steps, "played", unseen=True)
+            await self._keep(part, session, ended)
             return
         run.gaps.append(round(self._clock() - run.heard, 3))
         known = replace(self._trial_of(run, run.step, "void"), attempt=mine.attempt)
@@ -407,7 +411,7 @@ class Seat:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _is_ready(self, **what: bool) -> dict[str, Any] | None:
+    async def _is_ready(self, **what: int) -> dict[str, Any] | None:
         """Tell every page what comes next until the participant begins; None if they are away.
 
         Returns:
@@ -463,8 +467,23 @@ def _frame(seen: Observation, run: Round, shown: Shown) -> Frame:
     return Frame(seen.camera.tobytes(), state, False)
 
 
-def sum_timings(timings: Sequence[Timing], blurs: int, *, full_screen: bool) -> TrialTiming | None:
-    """Return how a trial ran by when each of its frames was; None without any."""
+def keys_of(run: Round) -> tuple[tuple[str, bool, float | None], ...]:
+    """Return the keys of a round, with their times from when its first frame was painted."""
+    first = next((t.painted for t in run.timings if t.painted is not None), None)
+    return tuple(
+        (name, down, None if first is None or at is None else round(at - first, 2))
+        for name, down, at in run.keys
+    )
+
+
+def sum_timings(
+    timings: Sequence[Timing],
+    keys: Sequence[tuple[str, bool, float | None]],
+    blurs: int,
+    *,
+    full_screen: bool,
+) -> TrialTiming | None:
+    """Return how a trial ran by when each of its frames was, and its keys; None without any."""
     if not timings:
         return None
 
@@ -475,29 +494,20 @@ def sum_timings(timings: Sequence[Timing], blurs: int, *, full_screen: bool) -> 
     painted = [t.painted for t in timings if t.painted is not None]
     seen = [(t.number, t.painted) for t in timings if t.painted is not None]
     gaps = [b - a for (j, a), (k, b) in pairwise(seen) if j < k]  # a reload sets both to 0
-    again = (k for k, (a, b) in enumerate(pairwise(timings), 1) if b.number <= a.number)
-    start = timings[: next(again, None)]
-    first_painted = next((t.painted for t in start if t.painted is not None), None)
-    first_key = next((t.key for t in start if t.key is not None), None)
+    presses = [at for _, down, at in keys if down]
     trips = [t.round_trip for t in timings if t.round_trip is not None]
     shown = [(t.due, t.here(t.painted)) for t in timings]
     return TrialTiming(
         frames=len(timings),
         dropped=len(timings) - len(painted),
         late=sum(at is not None and 1000.0 * (at - due) > LAG_MS for due, at in shown),
-        interval_mean=round(float(np.mean(gaps)), 2) if gaps else None,
         interval_p95=round(float(np.percentile(gaps, 95)), 2) if gaps else None,
-        made_p95=p95((t.due, t.sent) for t in timings),
-        arrival_p95=p95((t.sent, t.here(t.received)) for t in timings),
-        paint_p95=p95((t.sent, t.here(t.painted)) for t in timings),
         shown_p95=p95(shown),
         wait_p95=p95((t.here(t.key), t.due) for t in timings),
         key_p95=p95((t.here(t.key), t.here(t.painted)) for t in timings),
         round_trip=round(min(trips), 2) if trips else None,
-        first_key=None
-        if first_key is None or first_painted is None
-        else round(max(0.0, first_key - first_painted), 2),
-        keys=sum(t.key is not None for t in timings),
+        first_key=next((at for at in presses if at is not None and at >= 0), None),
+        keys=len(presses),
         blurs=blurs,
         full_screen=full_screen,
     )

@@ -28,17 +28,21 @@ GONE: Final = (WebSocketDisconnect, RuntimeError)
 MOVES: Final[Mapping[str, int]] = {"ahead": 3, "back": 6}
 TURNS: Final[Mapping[str, int]] = {"right": 1, "left": 2}
 """What keys add to an action, 3 x move + turn; both of a kind at once do nothing."""
+MOST_KEYS: Final = 100
+"""Presses and releases that are kept between two decisions; nobody's fingers are faster."""
 _LENGTH: Final = struct.Struct("<I")
 
 
-class Frame(NamedTuple):
-    """What is shown of a moment.
+class Key(NamedTuple):
+    """A key that went down or up; by the browser's clock in ms, which goes on over a reload."""
 
-    Attributes:
-        pixels: The picture, three bytes a pixel in row order; the state says its size.
-        state: What the page shows beside it, as JSON has it.
-        over: Whether no decision may follow.
-    """
+    name: str
+    down: bool
+    at: float | None
+
+
+class Frame(NamedTuple):
+    """What is shown of a moment: pixels of three bytes, what stands beside it, whether it ends."""
 
     pixels: bytes
     state: Mapping[str, Any]
@@ -46,12 +50,9 @@ class Frame(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What is held when a decision is due.
+    """What is held when a decision is due, and when the first key since the one before went down.
 
-    Attributes:
-        action: The action, 0 to 8.
-        key: When the last key went down or up that is new in it, in ms of the browser's clock;
-            None where nothing is new.
+    That is in ms of the browser's clock; None where none did.
     """
 
     action: int
@@ -96,19 +97,16 @@ class Screen:
         running: Whether the person lets time pass.
         hidden: How often the page was not to be seen, or had lost its keys.
         heard: When it last told anything; a page that is there does so each second.
+        keys: Which keys went down and up, until somebody takes them from here.
     """
 
     def __init__(self, socket: WebSocket, clock: Callable[[], float] = time.monotonic) -> None:
-        """Use a socket that was accepted.
-
-        Args:
-            socket: The socket.
-            clock: Returns seconds.
-        """
+        """Use a socket that was accepted."""
         self.clock = clock
         self.running = False
         self.hidden = 0
         self.heard = clock()
+        self.keys: list[Key] = []
         self._socket = socket
         self._held = set[str]()
         self._tapped = set[str]()
@@ -132,12 +130,7 @@ class Screen:
         return Decision(action, key)
 
     async def show(self, frame: Frame, due: float, decision: Decision | None) -> Timing:
-        """Send a frame.
-
-        Args:
-            frame: The frame.
-            due: When it was due.
-            decision: What led to it; None for the first one.
+        """Send a frame; None as what led to it makes it the first one.
 
         Returns:
             When it was; the browser's times stand in it once the browser has told of them.
@@ -154,6 +147,8 @@ class Screen:
         if decision is None:  # what was pressed before there was anything to see is no answer to it
             self._tapped.clear()
             self._key = None
+            held = {key.name: key for key in self.keys if key.down and key.name in self._held}
+            self.keys = list(held.values())
         number, self._shown = self._shown, self._shown + 1
         # Pictures of arenas are plain: a third of a millisecond leaves 3 % of the bytes.
         data = zlib.compress(frame.pixels, 3)
@@ -209,11 +204,14 @@ class Screen:
             name = str(said["key"])
             if name in MOVES or name in TURNS:
                 (self._held.add if said["down"] else self._held.discard)(name)
-                if said["down"]:
+                key = Key(name, bool(said["down"]), _ms(said, "at"))
+                if key.down:
                     self._tapped.add(name)
-                self._key = _ms(said, "at")
+                    self._key = key.at if self._key is None else self._key
+                self.keys = [*self.keys, key][-MOST_KEYS:]
         elif "hidden" in said:
             self.hidden += 1
+            self.keys += [Key(name, False, _ms(said, "at")) for name in sorted(self._held)]
             self._held.clear()
         else:
             with suppress(asyncio.QueueFull):
@@ -235,14 +233,7 @@ async def play(
     """Beat until the browser has gone; time passes only while the person lets it.
 
     The page asks by {"do": "start"}, "pause" and "restart". A beat that is late puts off those
-    after it, so that a decision never lasts less than it should.
-
-    Args:
-        screen: The browser; `listen` has to run beside this.
-        first: What is shown first.
-        act: Takes a decision.
-        restart: Begins the next episode.
-        period: Seconds from one decision to the next.
+    after it, so that a decision never lasts less than it should. `listen` has to run beside this.
     """
     frame, due = first, screen.clock()
     await screen.show(frame, due, None)
@@ -265,11 +256,7 @@ async def play(
 
 
 async def with_screen(screen: Screen, work: Callable[[], Awaitable[None]]) -> BaseException | None:
-    """Do something with a browser for as long as it is there.
-
-    Args:
-        screen: The browser.
-        work: What is done with it; cancelled when the browser has gone.
+    """Do something with a browser, which is cancelled when that has gone.
 
     Returns:
         What the work failed with; None if the browser has gone, or the work was done.

@@ -56,15 +56,10 @@ _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """How a simulated participant went through a study.
+    """How a simulated participant went through a study: "done", "screened", or "left" too early.
 
-    Attributes:
-        end: "done", "screened", or "left" for who dropped out.
-        minutes: Until then.
-        rounds: Rounds that count.
-        passed: How many of them were passed.
-        precise: How many capabilities were at their target, or bounded.
-        known: Share of each node's variance that was taken away; of who is done.
+    `precise` counts the capabilities that were at their target, or bounded. `known` is the share of
+    each node's variance that was taken away, of who is done.
     """
 
     end: str
@@ -90,21 +85,10 @@ def rehearse(
     seed: int = 0,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, list[Rehearsed]]:
-    """Let simulated people go through a study, by the same rules as real ones.
+    """Return how simulated people go through a study, by condition, and by the rules of real ones.
 
     What is true of each is drawn from the layout's prior, and rounds come out in the layout's own
     words. So precision is that of people whom the layout describes.
-
-    Args:
-        study: The study.
-        battery: Returns a battery by its name.
-        people: How many of each condition.
-        leave_a_minute: Chance of leaving for good within a minute.
-        seed: Seed of all chance.
-        tell: Told how many are done, of how many.
-
-    Returns:
-        How each went, by condition.
 
     Raises:
         ServiceError: The layout does not go with the battery.

@@ -6,7 +6,7 @@ import json
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
-from animalcat.doors.study.realtime import AHEAD, Frame, Timing
+from animalcat.doors.study.realtime import AHEAD, Frame, Key, Timing
 
 
 @dataclass(slots=True)
@@ -22,7 +22,8 @@ class Round:
         blurs: How often the window lost its keys or was hidden.
         full_screen: Whether it ran in full screen all the time.
         timings: When each frame was.
-        kept: How many of them are in the file.
+        keys: Which keys went down and up, and when.
+        kept: How many frames and keys are in the file.
         total: Sum of the rewards.
         last: The latest frame.
     """
@@ -35,7 +36,8 @@ class Round:
     blurs: int = 0
     full_screen: bool = False
     timings: list[Timing] = field(default_factory=list[Timing])
-    kept: int = 0
+    keys: list[Key] = field(default_factory=list[Key])
+    kept: tuple[int, int] = (0, 0)
     total: float = 0.0
     last: Frame | None = None
 
@@ -49,11 +51,8 @@ class RoundFile:
     def __init__(self, path: Path, since: float, skew: float) -> None:
         """Name a file; nothing is read or written yet.
 
-        Args:
-            path: The file.
-            since: When the participant's latest event was, in seconds since 1970: another event,
-                such as the end of the round, makes what the file holds out of date.
-            skew: What to add to a time of the seat's clock to get seconds since 1970.
+        Another event than the participant's latest, which was at `since`, makes what the file holds
+        out of date. `skew` is what the seat's clock lacks to seconds since 1970.
         """
         self._path, self._since, self._skew = path, since, skew
 
@@ -61,29 +60,30 @@ class RoundFile:
         """Return the round that was open; None if none was, or it cannot be read."""
         try:
             lines = [json.loads(line) for line in self._path.read_bytes().split(b"\n")[:-1]]
-            since, episode, began, heard, step, gaps, blurs, full_screen, _ = lines[-1]
-            timings = [Timing(*fields) for line in lines for fields in line[-1]]
+            since, episode, began, heard, step, gaps, blurs, full_screen, _, _ = lines[-1]
+            timings = [Timing(*fields) for line in lines for fields in line[-2]]
+            keys = [Key(*fields) for line in lines for fields in line[-1]]
         except (OSError, ValueError, IndexError, TypeError):
             return None
         if since != self._since:
             return None
         times = began - self._skew, heard - self._skew
-        return Round(episode, *times, step, gaps, blurs, full_screen, timings, len(timings))
+        kept = len(timings), len(keys)
+        return Round(episode, *times, step, gaps, blurs, full_screen, timings, keys, kept)
 
     def add(self, now: Round, *, anew: bool = False) -> None:
-        """Write how a round stands.
+        """Write how a round stands, or that another one begins.
 
-        Args:
-            now: The round; times of frames follow once the browser has told of them.
-            anew: Whether it begins, so that the file is another round's.
+        Times of frames follow once the browser has told of them.
         """
-        new, count = now.kept, len(now.timings)
-        while now.kept < count and (
-            now.timings[now.kept].received is not None or count - now.kept > AHEAD
-        ):
-            now.kept += 1
+        (new, known), count = now.kept, len(now.timings)
+        end = new
+        while end < count and (now.timings[end].received is not None or count - end > AHEAD):
+            end += 1
+        now.kept = end, len(now.keys)
         times = now.began + self._skew, now.heard + self._skew
         rest = now.step, now.gaps, now.blurs, now.full_screen
-        told = [astuple(timing) for timing in now.timings[new : now.kept]]
+        told = [astuple(timing) for timing in now.timings[new:end]], now.keys[known:]
         with self._path.open("wb" if anew else "ab", buffering=0) as file:
-            file.write(json.dumps([self._since, now.episode, *times, *rest, told]).encode() + b"\n")
+            line = [self._since, now.episode, *times, *rest, *told]
+            file.write(json.dumps(line).encode() + b"\n")

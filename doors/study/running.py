@@ -35,14 +35,6 @@ async def run_study(
 ) -> bool:
     """Offer the pages of a study until SIGTERM or Ctrl-C, or until the server is gone.
 
-    Args:
-        client: A client of the service.
-        study: The study.
-        home: The data directory of the server.
-        ready: Is called once somebody may come.
-        at: Host and port to listen at; port 0 for any free one.
-        url: The public address, as a proxy offers it; empty where browsers come directly.
-
     Returns:
         Whether the server is gone; with another one, rounds go on where they stood.
 
@@ -82,20 +74,12 @@ async def until_gone(home: Path) -> None:
 
 
 async def withdraw_person(client: AsyncClient, home: Path, study: Study, person: str) -> int:
-    """Erase a person, whether or not the study runs at the moment.
+    """Erase a person, whether or not the study runs, and return how many sessions they had.
 
-    Args:
-        client: A client of the server.
-        home: Its data directory.
-        study: The study.
-        person: Id of the person, of one of their participants, or what their recruiter calls them.
-
-    Returns:
-        How many sessions were erased.
+    The name may be theirs, one of their participants', or what their recruiter calls them.
 
     Raises:
         WithdrawnError: There is nobody of this name.
-        AnimalcatError: The server refuses.
     """
     store = StudyStore(home, study)
     for name in ("PROLIFIC_PID", "code"):

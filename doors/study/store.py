@@ -53,6 +53,8 @@ ROUNDS: Final = "rounds"
 PEOPLE: Final = "people"
 VERSIONS: Final = "versions"
 TOMBSTONES: Final = "tombstones.jsonl"
+PAUSED: Final = "paused"
+"""File that is there while nobody new may come."""
 LOCK: Final = "running.lock"
 """File that whoever runs a study has locked."""
 _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -76,11 +78,7 @@ class BegunError(StudyError):
 
 
 class TooEarlyError(StudyError):
-    """The next visit is still to come.
-
-    Attributes:
-        opens: When it may begin.
-    """
+    """The next visit is still to come."""
 
     def __init__(self, opens: datetime) -> None:
         super().__init__(f"the next visit opens at {opens:%Y-%m-%d %H:%M} UTC")
@@ -91,10 +89,8 @@ class TooEarlyError(StudyError):
 class Person:
     """Who somebody is to their recruiter; it is kept apart from all that they do.
 
-    Attributes:
-        id: Random id, with which the ids of their participants begin.
-        ids: What the recruiter calls them, such as their code or PROLIFIC_PID.
-        keys: SHA-256 of what their browsers are known by.
+    Ids of participants begin with the random id. Of what their browsers are known by, this keeps
+    SHA-256.
     """
 
     id: str
@@ -104,12 +100,10 @@ class Person:
 
 @checked(frozen=True, slots=True)
 class Tombstone:
-    """That somebody has withdrawn.
+    """That a person, of whom the random id is left, has withdrawn.
 
-    Attributes:
-        at: The day, at midnight UTC: no time tells who it was.
-        person: The random id, by which nobody is known any more.
-        sessions: Sessions that are still to be erased; empty once everything is.
+    It tells the day at midnight UTC, since no time may tell who it was, and the sessions that are
+    still to be erased.
     """
 
     at: datetime
@@ -123,13 +117,7 @@ _TOMBSTONE: Final = TypeAdapter(Tombstone)
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """Where ids, keys and times come from.
-
-    Attributes:
-        now: Returns the time, with time zone.
-        pick: Returns a number below another, that nobody can foresee.
-        key: Returns a secret.
-    """
+    """Where times with their zone come from, numbers below another, and secrets."""
 
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     pick: Callable[[int], int] = secrets.randbelow
@@ -137,20 +125,10 @@ class Chance:
 
 
 class StudyStore:
-    """The participants of one study; one process at a time may change them.
-
-    Attributes:
-        study: The study as its file is now, with which new participants begin.
-        folder: Where it is kept.
-    """
+    """The participants of a study, whose file new ones begin with; one process may change them."""
 
     def __init__(self, home: Path, study: Study, chance: Chance | None = None) -> None:
         """Open or make the folder of a study, and read what is there.
-
-        Args:
-            home: The data directory.
-            study: The study.
-            chance: Where ids, keys and times come from.
 
         Raises:
             StudyError: What is there cannot be read.
@@ -265,7 +243,7 @@ class StudyStore:
     def take_place(self, participant: Participant) -> bool:
         """Take a place for somebody who begins to play; False if all are taken."""
         person = _person(participant.id)
-        most, begun = self.study.who.most, self._keys_begun()
+        most, begun = self.study.who.most, self.begun()
         if most and person not in begun and len(begun) >= most:
             return False
         self._beginning.add(person)
@@ -280,12 +258,7 @@ class StudyStore:
     def enter(self, ids: Mapping[str, str], known: str | None = None) -> tuple[Participant, str]:
         """Let somebody in: the same person to where they were, or somebody new to the beginning.
 
-        Args:
-            ids: What their recruiter calls them; empty where the link is open.
-            known: The person whom the browser's key belongs to.
-
-        Returns:
-            The participant, and a new key for the browser.
+        Who is known by the browser's key is `known`. The second of what is returned is a new key.
 
         Raises:
             BegunError: Prolific's ids are somebody's whom the browser is not known for.
@@ -298,7 +271,8 @@ class StudyStore:
             raise BegunError(f"{person} takes part already")
         key = self._chance.key()
         if person is None:
-            self._check_room()
+            if not self.room:
+                raise FullError(f"the study {self.study.study} takes nobody else at the moment")
             made = self._new_person(ids, key)
             return self._arrive(made, 1), key
         now = self.latest(person)
@@ -313,10 +287,7 @@ class StudyStore:
         return now, key
 
     def append(self, participant: str, event: Event) -> Participant:
-        """Store an event, and only then let it have happened.
-
-        Returns:
-            The participant after it.
+        """Store an event, and only then let it have happened; return the participant after it.
 
         Raises:
             WithdrawnError: The participant is not there any more.
@@ -344,9 +315,6 @@ class StudyStore:
 
     def begin_withdrawal(self, person: str) -> Tombstone:
         """Set a tombstone before anything is erased, so that an interrupted withdrawal goes on.
-
-        Args:
-            person: Id of the person, or of one of their participants.
 
         Raises:
             WithdrawnError: They are not there.
@@ -389,16 +357,33 @@ class StudyStore:
     def _is_there(self, person: str) -> bool:
         return (self.folder / PEOPLE / f"{person}.json").exists()
 
-    def _check_room(self) -> None:
-        most = self.study.who.most
-        if most and len(self._keys_begun()) >= most:
-            raise FullError(f"the study {self.study.study} has its {most} persons")
+    @property
+    def paused(self) -> bool:
+        """Whether nobody new may come for the time being."""
+        return (self.folder / PAUSED).exists()
 
-    def _keys_begun(self) -> set[str]:
-        """Who has begun to play, and was not screened out: places are theirs."""
-        there = {_person(p.id): p for p in self._there.values() if p.stage is not Stage.SCREENED}
+    def recruit(self, *, pause: bool) -> None:
+        """Let nobody new come, or go on with it."""
+        path = self.folder / PAUSED
+        write_private(path, b"") if pause else path.unlink(missing_ok=True)
+
+    @property
+    def room(self) -> bool:
+        """Whether somebody new may come."""
+        most = self.study.who.most
+        return not self.paused and not (most and len(self.begun()) >= most)
+
+    def begun(self) -> set[str]:
+        """Who has begun to play, and is done or may still come to it: places are theirs."""
+        there = {_person(p.id) for p in self._there.values() if self._counts(p)}
         begun = {_person(p.id) for p in self._there.values() if p.sessions}
-        return (begun | self._beginning) & there.keys()
+        return (begun | self._beginning) & there
+
+    def _counts(self, one: Participant) -> bool:
+        """Whether a participant is done, or may still come to it."""
+        silent = self._chance.now() - one.changed
+        alive = silent < timedelta(hours=self.study.who.drop_hours)
+        return one.stage is Stage.DONE or (one.stage is not Stage.SCREENED and alive)
 
     def _new_person(self, ids: Mapping[str, str], key: str) -> str:
         while True:
@@ -421,9 +406,9 @@ class StudyStore:
 
     def _arrive(self, person: str, visit: int, condition: str | None = None) -> Participant:
         """Make a participant, in the condition of their visits before."""
-        counted = [p for p in self._there.values() if p.stage is not Stage.SCREENED]
         if condition is None:
-            filled = Counter(p.condition for p in counted if p.visit == 1)
+            counted = (p for p in self._there.values() if p.visit == 1 and self._counts(p))
+            filled = Counter(p.condition for p in counted)
             condition = assign(self.study, filled, len(self._there))
         event = Arrived(self._chance.now(), self.study.digest, condition, visit)
         made = arrive(f"{person}-{visit}", event)
@@ -531,12 +516,7 @@ def unfinished_withdrawals(folder: Path) -> list[Tombstone]:
 
 
 def kept_study(home: Path, name: str, version: str = "") -> Study:
-    """Return a study as it is kept, without its file.
-
-    Args:
-        home: The data directory.
-        name: The study's id.
-        version: Its digest; empty for the latest that ran.
+    """Return a study as it is kept, without its file: by a digest, or the latest that ran.
 
     Raises:
         StudyError: It never ran here.

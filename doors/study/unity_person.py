@@ -12,9 +12,8 @@ from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.sequence import merge_arenas
 from animalcat.cli.shared import page
-from animalcat.doors.study.game import Game
+from animalcat.doors.study.game import Game, GameShow
 from animalcat.doors.study.play_page import person_session, playing_alone
-from animalcat.doors.study.shows import GameShow
 from animalcat.envs.gym import NAVIGATION
 from animalcat.envs.mlagents.source import SourceOver
 from animalcat.service.host.settings import Settings
@@ -42,13 +41,7 @@ class PersonSource:
     """
 
     def __init__(self, seed: int, build: Build, on_gone: OnGone) -> None:
-        """Stand before the first arena.
-
-        Args:
-            seed: The client's seed, from which the build draws, on and on over restarts.
-            build: The build to play as.
-            on_gone: How to learn that the client is gone.
-        """
+        """Stand before the first arena; the build draws from the client's seed, on and on."""
         self._seed, self._on_gone = seed & 0xFFFFFFFF, on_gone
         self._build: Build = build
         self._config = load_text(NAVIGATION, "").config
@@ -58,12 +51,7 @@ class PersonSource:
         self._config = config
 
     def reset(self) -> Never:
-        """Let the person play until the client is gone.
-
-        Raises:
-            ArenaError: The arena cannot be built.
-            SourceOver: The client is gone.
-        """
+        """Let the person play until the client is gone, which is raised."""
         arena = merge_arenas(config_in(self._config, self._build))
         session = person_session("animalcat-unity", datetime.now().astimezone())
         home, draws = Settings().home.absolute(), UnityDraws(self._seed, self._build)
@@ -98,12 +86,7 @@ class PersonSource:
 
 
 def person_maker(build: Build, on_gone: OnGone) -> MakeSource:
-    """What makes a `PersonSource`.
-
-    Args:
-        build: The build to play as.
-        on_gone: How it learns that the client is gone.
-    """
+    """Return what makes a `PersonSource`."""
 
     def make(spec: ObservationSpec, seed: int) -> PersonSource:
         return PersonSource(seed, build, on_gone)

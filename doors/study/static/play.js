@@ -32,6 +32,7 @@ async function begin() {
 const told = {
   wait: () => show(words.session_wait),
   next: (said) => {
+    at("round").textContent = said.number;
     const first = said.first && said.practice ? words.practice_about : said.first ? "" : say.textContent;
     show(first === words.session_wait ? "" : first, said.first ? words.begin : words.trial_next);
   },
@@ -42,7 +43,6 @@ const told = {
   },
   over: (said) => {
     playing = false;
-    at("round").textContent = said.rounds + 1;
     stars(said.rounds);
     show({ true: words.passed, false: words.not_passed }[said.passed] ?? words.trial_over);
   },
@@ -78,6 +78,7 @@ function connect() {
     },
     onKey: (event, down) => {
       if (playing || go.hidden || !["Space", "Enter"].includes(event.code)) return false;
+      if (event.target.closest?.("a, button")) return false; // it does what it says
       if (down && !event.repeat) begin();
       return true;
     },

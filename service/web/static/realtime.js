@@ -3,6 +3,11 @@
 const KEYS = { ArrowUp: "ahead", KeyW: "ahead", ArrowDown: "back", KeyS: "back",
                ArrowRight: "right", KeyD: "right", ArrowLeft: "left", KeyA: "left" };
 
+const SILENT = 3000; // ms without an answer, and the line counts as dead
+
+/** Milliseconds that go on over a reload, of now or of an event. */
+const clock = (at = performance.now()) => performance.timeOrigin + at;
+
 /** Paint pixels of three bytes each into a canvas, which takes their size. */
 export function paint(canvas, pixels, width, height = width) {
   const image = new ImageData(width, height), to = image.data;
@@ -25,7 +30,7 @@ export class RealTime {
    * @param path Path of the socket, with the prefix.
    * @param canvas Where frames are painted.
    * @param hooks onFrame(state) after a frame was painted; onTold(words) for what is no frame;
-   *   onGone(event) when the socket has closed; onKey(event, down) before a key is told, true to
+   *   onGone(event) once, when the socket has closed or nothing comes any more; onKey(event, down) before a key is told, true to
    *   keep it; pad: buttons with data-key that steer by touch, shown where there are fingers.
    */
   constructor(path, canvas, hooks = {}) {
@@ -34,6 +39,7 @@ export class RealTime {
     this.state = null;
     this.offset = this.roundTrip = null;
     this.clocks = [];
+    this.waits = null; // since when the server owes an answer
     this.painting = Promise.resolve();
     const url = new URL(path, location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
@@ -41,24 +47,31 @@ export class RealTime {
     this.socket.binaryType = "arraybuffer";
     this.socket.addEventListener("message", (event) => this.take(event));
     this.socket.addEventListener("open", () => { this.askClock(); this.clock = setInterval(() => this.askClock(), 1000); });
-    this.socket.addEventListener("close", (event) => { clearInterval(this.clock); this.hooks.onGone?.(event); });
+    this.socket.addEventListener("close", (event) => this.gone(event));
     this.listening = new AbortController();
     const listen = { signal: this.listening.signal };
     addEventListener("keydown", (event) => this.key(event, true), listen);
     addEventListener("keyup", (event) => this.key(event, false), listen);
-    addEventListener("blur", () => this.send({ hidden: "blur" }), listen);
-    document.addEventListener("visibilitychange", () => { if (document.hidden) this.send({ hidden: "page" }); }, listen);
+    addEventListener("blur", () => this.send({ hidden: "blur", at: clock() }), listen);
+    document.addEventListener("visibilitychange", () => { if (document.hidden) this.send({ hidden: "page", at: clock() }); }, listen);
     if (hooks.pad) this.touch(hooks.pad, listen);
   }
 
   /** Listen to keys no more; another one may. */
-  close() { this.listening.abort(); this.socket.close(); }
+  close() { clearInterval(this.clock); this.hooks = {}; this.listening.abort(); this.socket.close(); }
+
+  gone(event) { const { onGone } = this.hooks; this.close(); onGone?.(event); }
 
   send(said) { if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(said)); }
   do(what, more = {}) { this.send({ do: what, ...more }); }
-  press(name, at = performance.now()) { this.send({ key: name, down: true, at }); }
-  release(name, at = performance.now()) { this.send({ key: name, down: false, at }); }
-  askClock() { this.send({ clock: performance.now() }); }
+  press(name, at) { this.send({ key: name, down: true, at: clock(at) }); }
+  release(name, at) { this.send({ key: name, down: false, at: clock(at) }); }
+
+  askClock() {
+    if (this.waits !== null && clock() - this.waits > SILENT) { this.gone({}); return; }
+    this.waits ??= clock();
+    this.send({ clock: clock() });
+  }
 
   key(event, down) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea")) return;
@@ -89,7 +102,8 @@ export class RealTime {
   }
 
   take(event) {
-    const received = performance.now();
+    const received = clock();
+    this.waits = null;
     if (typeof event.data === "string") {
       const said = JSON.parse(event.data);
       if ("clock" in said) this.takeClock(said, received);
@@ -123,7 +137,7 @@ export class RealTime {
     let painted = null;
     if (!hidden) {
       await new Promise((done) => { const { port1, port2 } = new MessageChannel(); port1.onmessage = () => { port1.close(); done(); }; port2.postMessage(0); });
-      painted = performance.now();
+      painted = clock();
     }
     this.send({ seen: state.number, received, painted, offset: this.offset, round_trip: this.roundTrip });
   }

@@ -29,6 +29,9 @@ debrief: "It was about finding."
 completion:
   done: {link: "https://app.example.org/complete?cc=DONE"}
   screened: {code: OUT}
+  withdrawn: {code: GONE}
+  full: {code: FULL}
+  technical: {code: BROKEN}
 conditions: [{name: plain}, {name: scored, weight: 2, shown: {score: true}}]
 """
 

@@ -1,4 +1,4 @@
-"""Rows of a participant are those of jsPsych, with demands, times and flags in one table."""
+"""A round is a row with demands, times and flags, and every column is explained."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from animalcat.doors.study.export import COLUMNS, csv_of, description_of, rows_of
+from animalcat.doors.study.export import COLUMNS, TABLES, csv_of, description_of, rows_of
 from animalcat.doors.study.file import Study
 from animalcat.doors.study.participant import (
     Arrived,
@@ -20,12 +20,13 @@ from animalcat.doors.study.participant import (
 from tests.doors.study.test_participant import NOW, PAGES, PLAY, PRACTICE
 
 Write = Callable[..., Study]
+KEYS = (("ahead", True, 321.5), ("ahead", False, 400.0))
 
 
 def test_a_round_is_a_row_with_demands_times_and_flags(written: Write, tmp_path: Path) -> None:
     study = written()
-    late = TrialTiming(frames=100, late=50, first_key=321.5, keys=4, paint_p95=80.0, blurs=1)
-    told = Trial(0, 1, 9.0, 150, "played", True, (2.5,), late)
+    late = TrialTiming(frames=100, late=50, first_key=321.5, keys=4, shown_p95=80.0, blurs=1)
+    told = Trial(0, 1, 9.0, 150, "played", True, (2.5,), late, KEYS)
     events = [
         *(Arrived(NOW, study.digest, "plain"), *PAGES, *PRACTICE, PLAY[0]),
         TrialOver(NOW, "play", told),
@@ -33,15 +34,22 @@ def test_a_round_is_a_row_with_demands_times_and_flags(written: Write, tmp_path:
     ]
     one = replay_participant(study, "abc-1", events)
     demands = {"instance": "far", "wayLength [m]": 12.5, "outcome": "success", "return": 0.7}
-    rows = list(rows_of(one, events, {("s", 0, 1): demands}, tmp_path))
-    assert [row["trial_index"] for row in rows] == [*range(len(rows))]
-    assert [row["trial_type"] for row in rows[:5]] == [
-        *("consent", "device", "instructions", "instructions", "questions"),
+    rows = list(rows_of(one, study, events, {("s", 0, 1): demands}, tmp_path))
+    shown = [row for table, row in rows if table in ("pages", "rounds")]
+    assert [row["trial_index"] for row in shown] == [*range(len(shown))]
+    assert [row["trial_type"] for row in shown[:5]] == [
+        *("consent", "device", "instructions", "instructions", "question"),
     ]
-    read = list(csv.DictReader(io.StringIO(csv_of([*COLUMNS, *demands], rows).decode())))
-    first, void = read[-2:]
+    assert shown[4]["right"] is True
+
+    def read(table: str, *more: str) -> list[dict[str, str]]:
+        found = csv_of([*TABLES[table], *more], [row for name, row in rows if name == table])
+        return list(csv.DictReader(io.StringIO(found.decode())))
+
+    first, void = read("rounds", "wayLength [m]")[-2:]
     wanted = {
         "trial_type": "round",
+        "arena": "far",
         "rt": "321.5",
         "response": "success",
         "counts": "true",
@@ -50,17 +58,26 @@ def test_a_round_is_a_row_with_demands_times_and_flags(written: Write, tmp_path:
         "wayLength [m]": "12.5",
         "session": "s",
         "part": "play",
-        "round": "0",
-        "paint_p95": "80.0",
+        "order": "0",
+        "shown_p95": "80.0",
+        "at": "2026-11-27T12:00:00+00:00",
     }
     assert {key: first[key] for key in wanted} == wanted
     assert (void["outcome"], void["counts"], void["flags"]) == ("void", "false", "gap untimed")
-    assert (void["rt"], void["recording"], void["round"]) == ("", "", "1")
+    assert (void["rt"], void["recording"], void["order"]) == ("", "", "1")
+    assert [(row["key"], row["down"], row["ms"]) for row in read("keys")] == [
+        ("ahead", "true", "321.5"),
+        ("ahead", "false", "400.0"),
+    ]
+    (person,) = read("people")
+    assert (person["width"], person["consent"], person["end"]) == ("1200", "1", "play")
 
 
 def test_every_column_is_described(written: Write) -> None:
-    columns = [*COLUMNS, "instance", "wayLength [m]"]
+    columns = {**TABLES, "rounds": (*TABLES["rounds"], "wayLength [m]")}
     told = json.loads(description_of(written(), columns))
     assert (told["@type"], told["name"]) == ("Dataset", "Finding things")
-    assert [one["name"] for one in told["variableMeasured"]] == columns
-    assert all(one["description"] for one in told["variableMeasured"])
+    variables = {one["name"]: one for one in told["variableMeasured"]}
+    assert {*variables} == {name for own in columns.values() for name in own} >= {*COLUMNS}
+    assert all(one["description"] for one in variables.values())
+    assert variables["wayLength [m]"]["unitText"] == "m"

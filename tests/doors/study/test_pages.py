@@ -266,7 +266,20 @@ def test_to_withdraw_takes_what_was_shown_at_the_consent(pages: Callable[..., Pa
     assert len(site.store.participants()) == 1
     answer = browser.post(f"{site.at}/withdraw", data={**form, "personal": link})
     assert "was deleted" in answer.text
+    assert ">GONE<" in answer.text
     assert site.store.participants() == []
+
+
+def test_every_end_has_its_code(pages: Callable[..., Pages]) -> None:
+    site = pages(("debrief:", "who: {most: 1}\ndebrief:"))
+    browser, late = site.browser(), site.browser()
+    form = fields(agree(browser, site.at).text)
+    (one,) = site.store.participants()
+    assert ">BROKEN<" in browser.post(f"{site.at}/technical", data=form).text
+    assert site.store.participant(one.id).why == "says that it does not work"
+    assert "Checking your device" in browser.get(site.at).text  # they may go on
+    assert site.store.take_place(one)
+    assert ">FULL<" in late.get(site.at).text
 
 
 def test_one_address_takes_neither_all_places_nor_all_codes(pages: Callable[..., Pages]) -> None:
@@ -288,9 +301,23 @@ def test_the_monitor_is_for_operators(pages: Callable[..., Pages]) -> None:
     assert "Checking" not in browser.get(f"{site.at}/monitor").text
     (one,) = site.store.participants()
     assert one.id not in browser.get(f"{site.at}/monitor").text
-    cookie = f"animalcat-visit-{site.visits.mark}={site.visits.cookie(MACHINE)}"
-    told = site.browser().get(f"{site.at}/monitor", headers={"cookie": cookie})
+    operator = site.browser()
+    operator.cookies.set(f"animalcat-visit-{site.visits.mark}", site.visits.cookie(MACHINE))
+    told = operator.get(f"{site.at}/monitor")
     assert one.id in told.text
+    do = f"{site.at}/monitor"
+    assert (
+        "Let people come again"
+        in operator.post(f"{do}/recruit", data={**fields(told.text), "pause": "1"}).text
+    )
+    assert ">FULL<" in site.browser().get(site.at).text
+    assert "Checking" in browser.get(site.at).text  # who is there goes on
+    assert browser.post(f"{do}/withdraw", data=fields(browser.get(site.at).text)).status_code > 400
+    operator.post(f"{do}/recruit", data=fields(told.text))
+    assert 'name="agree"' in site.browser().get(site.at).text
+    erased = operator.post(f"{do}/withdraw", data={**fields(told.text), "person": one.id})
+    assert one.id not in erased.text
+    assert site.store.participants() == []
 
 
 def test_return_visits_open_when_they_may(pages: Callable[..., Pages], chance: Chance) -> None:

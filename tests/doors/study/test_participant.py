@@ -33,8 +33,9 @@ from animalcat.doors.study.participant import (
     assign,
     replay_participant,
 )
-from animalcat.doors.study.playing import sum_timings
-from animalcat.doors.study.realtime import Timing
+from animalcat.doors.study.playing import keys_of, sum_timings
+from animalcat.doors.study.realtime import Key, Timing
+from animalcat.doors.study.rounds import Round
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 Write = Callable[..., Study]
@@ -150,16 +151,24 @@ def test_times_of_a_frame_are_told_from_the_key_on() -> None:
     """The browser's clock is 5 s behind the server's."""
     first = Timing(0, 9.94, 9.945, None, 4950.0, 4960.0, 5000.0, 2.0)
     second = Timing(1, 10.0, 10.01, 4980.0, 5015.0, 5030.0, 5000.0, 1.0)
-    told = sum_timings([first, second, Timing(2, 10.06, 10.07, None)], 1, full_screen=False)
+    run = Round(0, 9.9, 10.1, timings=[first, second, Timing(2, 10.06, 10.07, None)])
+    # One is held from before; it is let go, and only then another one is pressed and let go.
+    run.keys = [
+        *(Key("left", True, 4950.0), Key("left", False, 4970.0)),
+        *(Key("ahead", True, 4980.0), Key("ahead", False, 5030.0)),
+    ]
+    keys = keys_of(run)
+    assert keys[0] == ("left", True, -10.0)
+    assert Trial(0, 0, 9.0, 3, "played", True, keys=keys).flags == ("early", "untimed")
+    told = sum_timings(run.timings, keys, 1, full_screen=False)
     assert told is not None
-    assert (told.frames, told.dropped, told.late, told.keys, told.blurs) == (3, 1, 0, 1, 1)
+    assert (told.frames, told.dropped, told.late, told.keys, told.blurs) == (3, 1, 0, 2, 1)
     assert (told.wait_p95, told.key_p95, told.first_key) == (20.0, 50.0, 20.0)
-    assert (told.interval_mean, told.round_trip) == (70.0, 1.0)
-    alone = sum_timings([second], 0, full_screen=True)
+    assert (told.interval_p95, told.round_trip) == (70.0, 1.0)
+    alone = sum_timings([second], (), 0, full_screen=True)
     assert alone is not None
-    assert (alone.made_p95, alone.arrival_p95, alone.paint_p95) == (10.0, 5.0, 20.0)
     assert (alone.shown_p95, alone.interval_p95) == (30.0, None)
-    slow = sum_timings([replace(second, painted=5060.5)], 0, full_screen=True)
+    slow = sum_timings([replace(second, painted=5060.5)], (), 0, full_screen=True)
     assert slow is not None
     assert slow.late == 1, "more than 60 ms after its decision"
 

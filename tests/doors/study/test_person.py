@@ -19,8 +19,7 @@ from websockets.sync.client import connect
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merge_arenas
-from animalcat.doors.study.game import Game
-from animalcat.doors.study.shows import GameShow
+from animalcat.doors.study.game import Game, GameShow
 from animalcat.envs.types import EndedBy
 from animalcat.service.recording.reader import read_episode
 from animalcat.service.recording.verify import verify

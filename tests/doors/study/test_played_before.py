@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build
 from animalcat.client import aconnect
-from animalcat.doors.study.export import OUTCOMES, export_study
+from animalcat.doors.study.export import OUTCOMES, export_payment, export_study
 from animalcat.doors.study.file import read_study
 from animalcat.doors.study.participant import (
     Debriefed,
@@ -29,6 +29,7 @@ from animalcat.doors.study.participant import (
     TrialOver,
 )
 from animalcat.doors.study.playing import Seat
+from animalcat.doors.study.running import withdraw_person
 from animalcat.doors.study.store import StudyStore
 from animalcat.layouts.fitting.exports import of_export
 from animalcat.layouts.library import load_layout
@@ -129,6 +130,10 @@ async def test_an_exported_study_is_fitted_with_what_was_played_before(
                 spec = (await client.get_session(session)).spec
                 assert spec.played_before == 3 * (visit - 1) + (part == "play")
                 async with service.agent(f"sessions/{session}", agent=one.id) as stream:
+                    await stream.receive("welcome")  # leaves without having begun
+                    await stream.receive("episode_start")
+                await service.settled(f"sessions/{session}", "WAITING", asyncio.sleep)
+                async with service.agent(f"sessions/{session}", agent=one.id) as stream:
                     await stream.receive("welcome")
                     for _ in range(rounds):
                         await stream.episode(walk)
@@ -143,8 +148,20 @@ async def test_an_exported_study_is_fitted_with_what_was_played_before(
                 store.append(one.id, event)
         written = await export_study(client, home, store.study, to)
         assert (written["participants"], written["sessions"]) == (2, 4)
-    rows = [row for path in sorted((to / "data").glob("*.csv")) for row in table(path)]
-    told = [row["played_before"] for row in rows if row["trial_type"] == "round"]
+        other, gone = tmp_path / "other", one.id.partition("-")[0]
+        await export_study(client, home, store.study, other)
+        export_payment(home, store.study, tmp_path / "payment.csv")
+        (other / "analysis.R").write_text("# mine")
+        assert await withdraw_person(client, home, store.study, gone) == 4
+        with pytest.raises(FileExistsError, match="by --update"):
+            await export_study(client, home, store.study, other)
+        await export_study(client, home, store.study, other, update=True)
+    left = [path for path in other.rglob("*") if path.is_file()]
+    assert not [path for path in left if gone in f"{path}{path.read_text('utf-8')}"]
+    assert other / "analysis.R" in left
+    paid = table(tmp_path / "payment.csv")
+    assert [(row["PROLIFIC_PID"], row["end"]) for row in paid] == [("5f1c", "done")] * 2
+    told = [row["played_before"] for row in table(to / "data" / "description-rounds_data.csv")]
     assert told == ["0", "1", "2", "3", "4", "5"]
     assert [row["played_before"] for row in table(to / OUTCOMES)] == ["1", "2", "4", "5"]
     command = ["layout", "fit", "aaio", "--variant", "people", "--table", str(to / OUTCOMES)]

@@ -12,7 +12,7 @@ from starlette.routing import WebSocketRoute
 from starlette.testclient import TestClient, WebSocketTestSession
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from animalcat.doors.study.realtime import AHEAD, Decision, Frame, Screen, with_screen
+from animalcat.doors.study.realtime import AHEAD, Decision, Frame, Key, Screen, with_screen
 
 FRAME = Frame(bytes(12), {"resolution": 2}, over=False)
 STAY = Decision(0, None)
@@ -71,13 +71,16 @@ def test_a_page_that_has_gone_is_not_waited_for() -> None:
 
 def test_a_key_pressed_before_there_is_anything_to_see_answers_nothing() -> None:
     decisions: list[Decision] = []
+    keys: list[Key] = []
 
     async def begin(screen: Screen) -> None:
         await screen.asked()
         await screen.show(FRAME, 0.0, None)
         await screen.tell(t="seen")
-        await screen.asked()
-        decisions.append(screen.decide())
+        for _ in range(2):
+            await screen.asked()
+            decisions.append(screen.decide())
+        keys.extend(screen.keys)
 
     with page_given_to(begin).websocket_connect("/") as page:
         page.send_json({"key": "ahead", "down": True, "at": 10.0})
@@ -85,6 +88,12 @@ def test_a_key_pressed_before_there_is_anything_to_see_answers_nothing() -> None
         number_of(page)
         assert page.receive_json() == {"t": "seen"}
         page.send_json({"do": "go on"})
+        for down, at in ((False, 1000.0), (True, 1010.0), (False, 1055.0), (True, 1060.0)):
+            page.send_json({"key": "ahead", "down": down, "at": at})
+        page.send_json({"do": "go on"})
         with pytest.raises(WebSocketDisconnect):
             page.receive_json()
-    assert decisions == [Decision(3, None)]  # it is still held, and no key is new
+    # It is still held, and no key is new. Then the first press counts, and no release.
+    assert decisions == [Decision(3, None), Decision(3, 1010.0)]
+    assert keys[0] == ("ahead", True, 10.0)  # held since before the first frame
+    assert [(key.down, key.at) for key in keys[-2:]] == [(False, 1055.0), (True, 1060.0)]

@@ -15,11 +15,11 @@ from starlette.websockets import WebSocket
 
 from animalcat.client.async_client import aconnect
 from animalcat.doors.study.file import read_study
-from animalcat.doors.study.participant import TrialOver
-from animalcat.doors.study.playing import Seat
-from animalcat.doors.study.realtime import Screen, Timing, with_screen
+from animalcat.doors.study.participant import Event, Participant, Stage, TrialOver
+from animalcat.doors.study.playing import Seat, Seats
+from animalcat.doors.study.realtime import Key, Screen, Timing, with_screen
 from animalcat.doors.study.rounds import Round, RoundFile
-from animalcat.doors.study.store import StudyStore, read_events
+from animalcat.doors.study.store import StudyError, StudyStore, read_events
 from animalcat.service.recording.reader import read_episode
 from animalcat.v1 import sessions_pb2
 from tests.doors.study.conftest import STUDY
@@ -70,7 +70,7 @@ class Page:
 
 
 async def until(done: Any) -> None:
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(600):
         while not done():
             await asyncio.sleep(0.01)
 
@@ -155,6 +155,52 @@ async def test_a_round_goes_on_after_a_kill_within_the_gap(
         await verify_it(service, session)
 
 
+class Dying(StudyStore):
+    """A store whose process ends before it stores a round."""
+
+    def append(self, participant: str, event: Event) -> Participant:
+        if isinstance(event, TrialOver):
+            raise StudyError("killed")
+        return super().append(participant, event)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_last_round_is_stored_although_the_study_died_before(
+    start: Any, tmp_path: Path
+) -> None:
+    text = STUDY.replace("practice: {passes: 1, of: 2, most: 3}\n", "")
+    (tmp_path / "study.yaml").write_text(text.replace("max_episodes: 4", "max_episodes: 1"))
+    study, clock, page = read_study(tmp_path / "study.yaml"), Clock(), Page()
+    async with start(tmp_path / "home") as service, aconnect(service.running.address) as client:
+        await service.import_files(LONG, "tiny")
+        dying = Dying(tmp_path / "home", study)
+        dying.hold()
+        one, _ = dying.enter({})
+        for event in PAGES:
+            dying.append(one.id, event)
+        seat = Seat(dying, client, one.id, clock, clock.now)
+        await attend_page(seat, page, clock, lambda: {"t": "page"} in page.told)
+        await seat.stop()
+        session = f"sessions/{dying.participant(one.id).sessions['play']}"
+        await service.settled(session, "FINISHED", asyncio.sleep)
+        clock.jumped += 1000.0
+        store, page = StudyStore(tmp_path / "home", study), Page()
+        seat = Seat(store, client, one.id, clock, clock.now)
+        await attend_page(seat, page, clock, lambda: {"t": "page"} in page.told)
+        await seat.stop()
+    assert store.participant(one.id).stage is Stage.DEBRIEF
+    (trial,) = (event.trial for event in trials(store, one.id))
+    assert (trial.outcome, trial.flags[0]) == ("played", "unseen")
+    assert trial.seconds < 1000.0, "the time that the study was away is none of the round"
+
+
+def test_pages_that_come_in_one_turn_keep_their_seats(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    seats = Seats(StudyStore(tmp_path, read_study(tmp_path / "study.yaml")), cast("Any", None))
+    found = [seats.of(name) for name in ("a-1", "b-1", "c-1")]
+    assert [seats.of(name) for name in ("a-1", "b-1", "c-1")] == found
+
+
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "home", tmp_path / "left"
 
@@ -172,6 +218,7 @@ def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert file.read() is None
     file.add(now, anew=True)
     now.timings, now.step, now.heard = frames, 3, 102.0
+    now.keys = [Key("ahead", True, 1.5), Key("ahead", False, None)]
     file.add(now)
     for cut in (b"", b"[5.0, 7, 1100.0, 110"):  # a line that was cut off never was
         path.write_bytes(path.read_bytes() + cut)

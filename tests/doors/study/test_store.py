@@ -154,6 +154,24 @@ def test_a_study_that_is_full_takes_nobody_else(written: Write, home: Path, chan
     assert store.enter({}, store.person_of(key))[0].id == one.id
 
 
+def test_the_place_of_who_has_dropped_out_is_free(written: Write, home: Path) -> None:
+    time = datetime(2026, 11, 27, tzinfo=UTC)
+    picks = iter(range(1000))
+    chance = Chance(lambda: time, lambda below: next(picks) % below)
+    store = StudyStore(home, written(("debrief:", "who: {most: 2}\ndebrief:")), chance)
+    done, dropped = store.enter({})[0], store.enter({})[0]
+    for one, events in ((done, WHOLE), (dropped, WHOLE[:8])):
+        for event in events:
+            store.append(one.id, replace(event, at=time))
+    with pytest.raises(FullError):
+        store.enter({})
+    time += timedelta(hours=24)
+    new, _ = store.enter({})
+    assert new.condition == dropped.condition
+    assert store.take_place(new)
+    assert not store.take_place(dropped)
+
+
 def test_withdrawal_is_as_if_never_seen(written: Write, home: Path, chance: Chance) -> None:
     store = StudyStore(home, written(), chance)
     store.hold()

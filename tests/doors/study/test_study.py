@@ -149,7 +149,7 @@ def trials(home: Path, study: Study) -> list[Trial]:
 
 
 def until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while not done():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -275,6 +275,32 @@ def test_a_short_absence_goes_on_and_a_long_one_is_void(
     tried = {row["episode"]: row["instance"] for row in told if row["outcome"] != "void"}
     voids = [row["instance"] for row in told if row["outcome"] == "void"]
     assert not {*voids} & {*tried.values()}, "an arena that was seen was played again"
+
+
+@pytest.mark.timeout(900)
+def test_a_dead_line_is_said_and_the_keyboard_alone_withdraws(
+    written: Write, tmp_path: Path, home: Path
+) -> None:
+    study = written(
+        ("finding-things", "dead-line"),
+        ("practice: {passes: 1, of: 2, most: 3}\n", "gap_seconds: 300\n"),
+    )
+    with running(tmp_path / "study.yaml", home) as server, browser() as new:
+        page = new()
+        page.open(server.link)
+        while where(page) != "play":
+            go_on(page)
+        begin(page)
+        until(lambda: steps_of(home, study) > 3)
+        server.process.send_signal(signal.SIGSTOP)  # the line stands, and nothing comes
+        page.wait("document.getElementById('say').textContent.includes('connection is lost')")
+        server.process.send_signal(signal.SIGCONT)
+        page.wait("!document.getElementById('go').hidden")  # the round went on to its end
+        page.js("document.querySelector('footer a').focus()")
+        enter = {"code": "Enter", "key": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+        page.do("Input.dispatchKeyEvent", type="keyDown", **enter)
+        page.wait("document.querySelector('[name=personal]')")
+    assert [trial.flags[0] for trial in trials(home, study)] == ["gap"]
 
 
 def hold_it(holder: Holder | None) -> Holder:
