@@ -56,6 +56,8 @@ OF_BATTERY: Final = (LEFT, "no-time-limit", "no-reward")
 """Kinds of findings that concern who makes a battery, and not who plays an arena."""
 _WINDING: Final = 4.0
 """How much longer than the straight way, in time, a way may be that is looked for."""
+_ROUNDED: Final = 0.0025
+"""How far an eighth of a turn in radians may be rounded, in eighths."""
 _OPERATED: Final = ("SpawnerButton", "DataZone")
 """Objects that run operations."""
 
@@ -316,6 +318,14 @@ def _item(item: Item, field: str, build: Build) -> Iterator[_Finding]:
     if any(0.0 < part < 1.0 for colour in shares for part in colour):
         message = "a colour goes from 0 to 255, and this is next to black: is it a share of 255?"
         yield f"{field}.colors", "warning", "dark-colour", message
+    turns = [yaw / math.pi * 4.0 for yaw in item.rotations if 0.0 < yaw < 2.0 * math.pi]
+    if any(abs(part - round(part)) < _ROUNDED and round(part) for part in turns):
+        message = "a rotation is in degrees, and this is next to none: is it in radians?"
+        yield f"{field}.rotations", "warning", "small-rotation", message
+    drawn = [i for i, p in enumerate(item.positions) if any(-1.0 != c < 0.0 for c in (p.x, p.z))]
+    if drawn:
+        message = f"x or z is below 0 and drawn by chance, as -1 is{_more(drawn)}: a corner is 0, 0"
+        yield f"{field}.positions[{drawn[0]}]", "warning", "drawn-position", message
     beyond = [i for i, p in enumerate(item.positions) if p.x > ARENA_SIDE or p.z > ARENA_SIDE]
     if beyond:
         message = f"x or z is above 40 and becomes 40{_more(beyond)}"

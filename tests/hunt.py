@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import csv
+import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -21,10 +23,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import gymnasium
+import numpy as np
+import pandas as pd
 import xarray
 
 import animalcat as ac
 from animalcat.errors import AnimalcatError
+from animalcat.layouts import Bank
 from tests.command_line import call
 from tests.service.test_own_layouts import CALIBRATED
 
@@ -54,6 +59,8 @@ WALL: Final = """    - !Item
       sizes: [!Vector3 {x: 4, y: 4, z: 4}]
       colors: [!RGB {r: 0.5, g: 0.2, b: 0.9}]
 """
+GOAL: Final = "!Vector3 {x: 20, y: 0, z: 20}"
+ABILITY: Final = "{kind: capability, unit: fact, prior: {scaled_beta: {low: 0, high: 6}}, about: x}"
 AGENT: Final = """class Mine:
     def reset(self, info): ...
     def act(self, observation):
@@ -171,7 +178,7 @@ def _judge(words: str, said: str, right: str, effect: str) -> Met:
     return Met("fault", f"in silence: {words}")
 
 
-def arena(ground: Ground, old: str, new: str, said: str) -> Met:
+def arena(ground: Ground, old: str, new: str, said: str = "") -> Met:
     """Check an arena in which something is replaced."""
     assert old in ARENA + WALL
     text = (ARENA + WALL if old in WALL and old not in ARENA else ARENA).replace(old, new, 1)
@@ -387,8 +394,132 @@ ATTEMPTS: Final[dict[str, Callable[[Ground], Met]]] = {
         g.write("c.csv", "agent,item,outcome\n" + "".join(_answers(k) for k in range(12))),
         right="1 and 01 are two items",
     ),
+    "H51": lambda g: fit(g, reading() + ",,,\n,,,\n", effect="empty rows are no rows"),
+    "H52": lambda g: cell(g, "40%"),
+    "H53": lambda g: cell(g, "2-Jan"),
+    "H54": lambda g: _worse(cell(g, "1'234"), cell(g, "1 234")),
+    "H55": lambda g: fit(g, re.sub(r"(t\d*[02468]),\d+", r"\1,", reading()), said="no words"),
+    "H56": lambda g: fit(g, reading().replace("\n", "\n,kiloword,fact,\n", 1)),
+    "H57": lambda g: cell(g, "#DIV/0!", 3),
+    "H58": lambda g: cell(g, "12 m"),
+    "H59": lambda g: _spread_names(g),
+    "H60": lambda g: g.command(
+        *("layout", "fit", READING, "--table", g.write("t.csv", reading()), "--agent", "words")
+    ),
+    "H61": lambda g: arena(g, "rotations: [0]", "rotations: [1.5708]", "in radians"),
+    "H62": lambda g: arena(g, GOAL, "!Vector3 {x: -10, y: 0, z: 20}", "below 0"),
+    "H63": lambda g: arena(g, GOAL, "!vector3 {x: 20, y: 0, z: 20}"),
+    "H64": lambda g: arena(g, "GoodGoal", "goodgoal"),
+    "H65": lambda g: g.command(
+        *("arena", "check"),
+        g.write("a.yaml", ARENA + WALL.replace("x: 4, y: 4", "x: 400, y: 4")),
+        said="clamped",
+    ),
+    "H66": lambda g: arena(g, "arenas:\n  0: !Arena\n", ""),
+    "H67": lambda g: arena(g, GOAL, "[20, 0, 20]"),
+    "H68": lambda g: arena(g, "    timeLimit", "\ttimeLimit"),
+    "H69": lambda g: arena(g, "timeLimit: 100", "timeLimit: 250s"),
+    "H70": lambda g: arena(g, "    passMark: 0", "    items: []", "the last one wins"),
+    "H71": lambda g: arena(g, "passMark: 0", "passMark: 0\n    blackouts: [20, 10]"),
+    "H72": lambda g: fit(
+        g, reading(lambda k: (easy(k)[0] / 1000, *easy(k)[1:])), said="in another unit"
+    ),
+    "H73": lambda g: layout(g, "latents:\n", f"latents:\n  unused: {ABILITY}\n"),
+    "H74": lambda g: layout(g, "  reasoning:", "  span:"),
+    "H75": lambda g: layout(g, "[reading, combining]", "[raeding, combining]"),
+    "H76": lambda g: layout(g, "{scaled_beta: {low: 0, high: 32}}", "{normal: {mean: 0, sd: -3}}"),
+    "H77": lambda g: layout(g, "ability: span, demand: words", "ability: words, demand: span"),
+    "H78": lambda g: python(lambda: g.lab.resume("f0", Forward(), decision_period=20)),  # pyright: ignore
+    "H79": lambda g: _imported_anew(g),
+    "H80": lambda g: _kept(g, "observation.rays[...] = 0"),
+    "H81": lambda g: _kept(g, "self.n = getattr(self, 'n', 0) + 1"),
+    "H82": lambda g: _kept(g, "import time; return time.time_ns() // 1000 % 9"),
+    "H83": lambda g: _kept(g, "import os; os.chdir('/')"),
+    "H84": lambda g: _run(g, f"{g.write('bad.py', AGENT.replace(': ...', ': self.n'))}:Mine"),
+    "H85": lambda g: _recorded(g, "cut", lambda own, other: own[: len(own) // 2]),
+    "H86": lambda g: _recorded(g, "flip", lambda own, _: own[:500] + b"?" + own[501:]),
+    "H87": lambda g: _recorded(g, "swap", lambda own, other: other),
+    "H88": lambda g: _edited(g),
+    "H89": lambda g: _worse(
+        python(_measured(g, target_sd=True)),
+        python(_measured(g, seed=np.float64(2))),
+        python(lambda: g.session("numpy", seed=np.int64(2)), right="numpy's whole numbers are"),
+    ),
+    "H90": lambda g: python(
+        lambda: Bank.of("one-capability", pd.DataFrame({"difficulty": [1.0, pd.NA]})),
+        said="1 of 2 instances have no difficulty: 5 is taken",
+    ),
+    "H91": lambda g: python(lambda: g.lab.measure(g.battery, Forward())),
+    "H92": lambda g: python(
+        lambda: [g.lab.battery(of) for of in ([ac.Arena.goal(distance=5)], {"a": ARENA})],
+        right="each gives arenas their names",
+    ),
+    "H93": lambda g: _worse(
+        python(lambda: ac.Arena.goal(distance="12")),  # pyright: ignore
+        python(lambda: ac.Arena.goal(distance=math.nan)),
+    ),
+    "H94": lambda g: _worse(
+        *(python(lambda name=name: g.session(name)) for name in (" x ", 7, "a\nb"))
+    ),
 }
 """How each mistake is made."""
+
+
+def cell(ground: Ground, text: str, column: int = 1) -> Met:
+    """Fit a table in which one cell is something else."""
+    rows = [line.split(",") for line in reading().splitlines()]
+    rows[3][column] = text
+    return fit(ground, "\n".join(map(",".join, rows)) + "\n")
+
+
+def layout(ground: Ground, old: str, new: str) -> Met:
+    """Show the layout of reading with something replaced."""
+    text = READING.read_text()
+    assert old in text
+    return ground.command("layout", "show", ground.write("l.yaml", text.replace(old, new, 1)))
+
+
+def _spread_names(ground: Ground) -> Met:
+    path = ground.write("numbered/001.yaml", ARENA)
+    ground.command("battery", "import", path.parent, "--data", ground.data)
+    return ground.command(
+        *("layout", "fit", "aaio", "--battery", path.parent),
+        *("--outcomes", ground.write("rewards.csv", "instance,me\n1,0.9\n")),
+    )
+
+
+def _imported_anew(ground: Ground) -> Met:
+    path = ground.write("anew/a.yaml", ARENA)
+    words = ("battery", "import", path.parent, "--data", ground.data)
+    ground.command(*words)
+    ground.write("anew/a.yaml", ARENA.replace("z: 20", "z: 30"))
+    return ground.command(*words)
+
+
+def _kept(ground: Ground, line: str) -> Met:
+    """Measure an agent that does something odd, and play again what it did."""
+    path = ground.write("odd.py", AGENT.replace("return 3", f"{line}\n        return 3"))
+    session = ground.lab.measure(
+        *(f"{path}:Mine", ground.battery), name=f"odd{len(line)}", max_episodes=2, certify=False,
+        progress=False,
+    )  # fmt: skip
+    return ground.command(
+        *("episode", "replay", session.id, "--verify", "--data", ground.data),
+        effect="what was played comes out again",
+    )
+
+
+def _recorded(ground: Ground, name: str, change: Callable[[bytes, bytes], bytes]) -> Met:
+    folder = ground.data / "recordings" / ground.session(name).id
+    own, other = sorted(folder.iterdir())[:2]
+    own.write_bytes(change(own.read_bytes(), other.read_bytes()))
+    return ground.command("episode", "replay", folder.name, "--verify", "--data", ground.data)
+
+
+def _edited(ground: Ground) -> Met:
+    text = (GALLERY / "class.json").read_text()
+    edited = ground.write("edited.json", re.sub(r'("mean": )(\d)', r"\g<1>9\2", text))
+    return ground.command("profile", "compare", edited, GALLERY / "class.json")
 
 
 def _odd_name(ground: Ground) -> Met:

@@ -96,6 +96,7 @@ def table(**other: Any) -> Any:
     ],
 )
 def test_outcomes_of_unlike_sessions_are_not_pooled(other: dict[str, Any], words: str) -> None:
+    # I3 of docs/design/mistakes.md
     frame = table(**other)
     with pytest.raises(UnlikeError, match=words):
         insist_poolable(frame)

@@ -149,6 +149,7 @@ def calibrate(
     from animalcat.cli.shared.arena_outcomes import mark_battery, on_battery
     from animalcat.cli.shared.earlier_outcomes import of_file, of_sessions
     from animalcat.cli.shared.outcome_table import or_fail
+    from animalcat.layouts.adaptive.signs import wrong_signs
     from animalcat.layouts.inference.evidence import evidence_of_agent
     from animalcat.layouts.model.codec import SpecificationError
     from animalcat.service.errors import ServiceError
@@ -202,8 +203,9 @@ def calibrate(
         calibrated = _calibrate(chosen, table, called, seed, draws, prior, check=check)
     path = output or data_folder() / CALIBRATIONS / f"{called}.yaml"
     _write(calibrated, path)
+    wrong = wrong_signs(chosen, table)
     evidence = {agent: evidence_of_agent(chosen, table, agent) for agent in table.agents}
-    _report(calibrated, path, on_this_battery, earlier.notes, evidence)
+    _report(calibrated, path, on_this_battery, [*wrong, *earlier.notes], evidence)
 
 
 def _check_name(name: str) -> None:
@@ -320,7 +322,7 @@ def _report(
         "not_covered": {why: n for why, n in left.left.items() if why != UNKNOWN},
         "agents_without_outcomes": list(left.agents),
         "notes": list(left.outcomes.notes),
-        "no_new_evidence": list(merged),
+        "remarks": list(merged),
         "evidence": dict(evidence),
         "file": str(path),
     }

@@ -62,6 +62,8 @@ def check_label(text: str, what: str) -> str:
         raise BadNameError(
             f"{what} {_short(text)} has characters that do not print; leave them out"
         )
+    if text != text.strip():
+        raise BadNameError(f"{what} {_short(text)} begins or ends with white space; leave it out")
     if text[0] in "=+-@":
         raise BadNameError(
             f"{what} {_short(text)} begins with {text[0]}, which spreadsheets take for a formula; "

@@ -18,7 +18,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.library.choice import load_for
 from animalcat.layouts.model.frames import insist_described, insist_frame, instances_in
-from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.instances import Instances, check_chances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.watching.strata import (
     Stratification,
@@ -62,7 +62,10 @@ class Bank:
         control_of: The name of the instance of which each is a control; empty for none.
         played_before: How many instances the agent is taken to have played before it comes to any
             of these; `at` gives the bank for another number.
+        assumed: What the layout has filled in by itself in a table, in sentences without ends.
     """
+
+    assumed: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -186,6 +189,7 @@ class Bank:
             layout = load_for(layout, frame)
             instances = instances_in(frame, layout)
             insist_described(instances, frame, layout)
+        check_chances(layout, instances.columns, "a learner")
         known = layout.feature_names
         for k in layout.counted:
             if known[k] in instances:
@@ -193,16 +197,20 @@ class Bank:
                     f"column {known[k]!r}: layout {layout.name} counts it while an agent plays; "
                     "leave the column out"
                 )
-        return cls(
+        bank = cls(
             layout,
             instances.features(layout, played=False),
             instances.paradigms or ("",) * len(instances),
             names=instances.names,
             outside={c: instances.column(c) for c in instances.columns if c not in known},
         )
+        bank.assumed = instances.covered(layout).notes
+        return bank
 
     def __repr__(self) -> str:
-        return f"<Bank of {len(self)} items for {self.layout.name}: {', '.join(self.names[:3])}...>"
+        first = f"{', '.join(self.names[:3])}..."
+        told = "; ".join((first, *self.assumed))
+        return f"<Bank of {len(self)} items for {self.layout.name}: {told}>"
 
     def _repr_html_(self) -> str:
         features = self.layout.features
@@ -214,7 +222,7 @@ class Bank:
                 [self.names[k], *(values[k] for _, values in kinds), *self.features[k].tolist()]
                 for k in range(min(len(self), _SHOWN))
             ],
-            f"{len(self)} items for {self.layout.name}",
+            "; ".join((f"{len(self)} items for {self.layout.name}", *self.assumed)),
             f"and {len(self) - _SHOWN} more" * (len(self) > _SHOWN),
         )
 

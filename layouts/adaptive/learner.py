@@ -231,10 +231,10 @@ class Learner:
         given: Any
         for name, given, kind, call in (
             ("bank", bank, Bank, "Learner(Bank.of(layout, df))"),
-            ("policy", policy or Policy(), Policy, 'policy=Policy("information")'),
-            ("rule", rule or StoppingRule(), StoppingRule, "rule=StoppingRule(max_episodes=40)"),
+            ("policy", policy, Policy, 'policy=Policy("information")'),
+            ("rule", rule, StoppingRule, "rule=StoppingRule(max_episodes=40)"),
         ):
-            if not isinstance(given, kind):
+            if not isinstance(given, kind) and (given is not None or kind is Bank):
                 raise TypeError(
                     f"Learner: {name} is {of_kind(given)}, not {of_kind(kind)}; give {call}"
                 )
@@ -549,7 +549,8 @@ class Learner:
         return _verdict_maker().learner_frame(self)
 
     def __repr__(self) -> str:
-        return f"<Learner for {self.layout.name}: {self.n} outcomes of {len(self.bank)} items>"
+        told = f"{self.n} outcomes of {len(self.bank)} items"
+        return f"<Learner for {self.layout.name}: {'; '.join((told, *self.bank.assumed))}>"
 
     def _repr_html_(self) -> str:
         return _verdict_maker().learner_html(self)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.seen import parts_of
 from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.model.instances import OutcomeTable
 from animalcat.layouts.model.likelihood import as_shares
 from animalcat.layouts.model.spec import Layout
 from animalcat.portable import arrays as portable
@@ -68,6 +69,13 @@ def wrong_way_round(
         f"{', '.join(wrong)}. Is 1 a failure in these outcomes, or more on that scale easier? If "
         "neither, the layout does not describe this agent"
     )
+
+
+def wrong_signs(layout: Layout, table: OutcomeTable) -> list[str]:
+    """What `wrong_way_round` says of each agent of a table of which it says anything."""
+    features = table.instances.features(layout)
+    said = [wrong_way_round(layout, features, own) for own in table.outcomes]
+    return [f"{who}: {words}" for who, words in zip(table.agents, said, strict=True) if words]
 
 
 def _sign(demands: Floats, result: Floats, w: Floats, k: int) -> tuple[float, float]:

@@ -30,7 +30,7 @@ from animalcat.layouts.model.calibration import (
     InstanceCalibration,
     features_digest,
 )
-from animalcat.layouts.model.instances import OutcomeTable
+from animalcat.layouts.model.instances import OutcomeTable, check_chances
 from animalcat.layouts.model.links import SURE, LogisticMargin, OddsShift, Scaling
 from animalcat.layouts.model.nodes import Bernoulli, Derived, Feature, Latent, OutcomeNode
 from animalcat.layouts.model.priors import MovedBeta, Normal, Prior, ScaledBeta
@@ -128,6 +128,8 @@ def population_model(layout: Layout, table: OutcomeTable) -> PopulationModel:
         raise CalibrationError(f"instance {twice} has several rows; one is wanted")
     for node in layout.latents:
         _move_prior(node, 0.0, 1.0)
+    columns = zip(table.instances.columns, table.instances.values.T, strict=True)
+    check_chances(layout, [name for name, c in columns if np.isfinite(c).any()], "a calibration")
     return PopulationModel(layout, table.instances.features(layout), table.outcomes)
 
 

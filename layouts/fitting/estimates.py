@@ -167,6 +167,7 @@ def learner_html(learner: Learner) -> str:
     profile, title = _learnt_so_far(learner)
     misfit = learner.misfit
     said = [f"The layout does not describe whoever answers {misfit}."] * bool(misfit)
+    said += [f"{note[0].upper()}{note[1:]}." for note in learner.bank.assumed]
     data = learner.data()
     said.append(wrong_way_round(learner.layout, data.features, data.outcomes, data.weights))
     return nodes_html(profile.nodes_dict(), title, [*filter(None, said)])

@@ -76,6 +76,8 @@ def instances_in(frame: pd.DataFrame, layout: Layout, without: Sequence[str] = (
         TableError: Columns are missing, or a cell is no number.
     """
     sheet = sheet_of(frame)
+    if NAME not in sheet and frame.index.hasnans:
+        raise TableError("the table's index, which names its rows, has gaps; name all of them")
     _insist_complete(sheet, layout)
     needed = {*layout.feature_names, *(exclusion.feature for exclusion in layout.excludes)}
     columns = [

@@ -30,6 +30,8 @@ __all__ = ["CoveredInstances", "Instances", "OutcomeTable", "TableError", "read_
 Floats: TypeAlias = npt.NDArray[np.float64]
 _WEIGHTS: Final = ("weight", "weights")
 """Columns that are taken for what an outcome counts as, where they are no demands."""
+_NARROW: Final = 0.05
+"""Share of a feature's range in whose lower end all of a table is doubted."""
 Rows: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | Sequence[int]
 
 
@@ -251,6 +253,17 @@ class Instances:
     def _notes(self, layout: Layout, table: Floats, rows: Sequence[int]) -> Iterable[str]:
         """What is assumed of the instances that are described, in sentences."""
         yield from assumed_values(layout, table[rows], but=chances_of(layout))
+        for feature, values in zip(layout.features, table[rows].T, strict=False):
+            low, high, unit = feature.low, feature.high, feature.unit
+            there = values[np.isfinite(values)]
+            if unit == "1" or feature.if_missing is not None or not there.any():
+                continue
+            if there.max() < low + _NARROW * (high - low):
+                yield (
+                    f"{feature.name} is {there.min():g} to {there.max():g} {unit} here, and layout "
+                    f"{layout.name} is made for {low:g} to {high:g}: is it a logarithm, or in "
+                    "another unit?"
+                )
         for column in self.columns:
             if plain_name(column) in _WEIGHTS and column not in layout.feature_names:
                 yield f"column {column} is no demand and weighs nothing: outcomes count as one each"
@@ -300,6 +313,25 @@ def chances_of(layout: Layout) -> set[str]:
     return {
         link.nu for link in links if isinstance(link, NoiseMixture) and isinstance(link.nu, str)
     }
+
+
+def check_chances(layout: Layout, known: Collection[str], who: str) -> None:
+    """Refuse a layout whose chance level is an average of outcomes that are not there yet.
+
+    Args:
+        layout: The layout.
+        known: Features that have values.
+        who: What does not know it, as in "a session".
+
+    Raises:
+        TableError: The chance level of its noise has no values.
+    """
+    for name in sorted(chances_of(layout) - {*known}):
+        raise TableError(
+            f"layout {layout.name} ({layout.variant}) takes {name} as 1 less the average of all "
+            f"outcomes of an agent, which {who} does not know. Take another variant, and fit this "
+            f"one to what was played by `layout fit`, or give a column {name}"
+        )
 
 
 def assumed_values(layout: Layout, table: Floats, *, but: Collection[str] = ()) -> Iterable[str]:

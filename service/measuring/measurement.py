@@ -28,6 +28,7 @@ from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.instances import check_chances
 from animalcat.layouts.model.likelihood import as_shares
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
@@ -128,6 +129,10 @@ class Measurement:
         layout = layout or meant_layout(battery, spec.layout, spec.layout_variant)
         _check_choice(spec, layout)
         _check_order(spec, layout)
+        try:
+            check_chances(layout, {f for i in battery.instances for f in i.features}, "a session")
+        except ValueError as error:
+            raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
         self.battery = battery
         self.coverage = some_coverage(
             layout,

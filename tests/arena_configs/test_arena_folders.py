@@ -70,7 +70,7 @@ def test_endings_in_any_case_and_nothing_hidden(folder: Path) -> None:
     assert len(find_arena_files(folder / "sub/.ipynb_checkpoints").files) == 1
 
 
-def test_a_file_whose_name_is_no_unicode_is_refused_by_every_door(tmp_path: Path) -> None:
+def test_a_file_whose_name_is_no_unicode_is_refused_by_every_door(tmp_path: Path) -> None:  # I11
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/gr\xfcn.yaml"))
     path.write_text(GOOD)
     for words in (("check", tmp_path), ("check", path), ("show", path), ("features", tmp_path)):

@@ -56,6 +56,14 @@ def best(*items: Item, time_limit: int = 0) -> float:
     [
         (arena(AGENT, box("Wall", 20, 1, 3, 3, 3)), ("warning", "not-spawned", "items[1]")),
         (
+            arena(AGENT, ball("GoodGoal", x=-10)),
+            ("warning", "drawn-position", "items[1].positions[0]"),
+        ),
+        (
+            arena(AGENT, ball("GoodGoal").model_copy(update={"rotations": (1.5708,)})),
+            ("warning", "small-rotation", "items[1].rotations"),
+        ),
+        (
             arena(AGENT, box("Wall", 50, 20, 1, 1, 1)),
             ("warning", "clamped-position", "items[1].positions[0]"),
         ),

@@ -106,7 +106,7 @@ def test_no_play_exceeds_what_the_way_leaves_and_the_fastest_comes_near(
     assert known.likely == pytest.approx(known.greatest - 3.3 / 25)
 
 
-def test_a_wall_on_the_way_costs_what_the_way_around_it_takes() -> None:
+def test_a_wall_on_the_way_costs_what_the_way_around_it_takes() -> None:  # I5
     wall = """    - !Item
       name: Wall
       positions: [!Vector3 {x: 20, y: 0, z: 15}]

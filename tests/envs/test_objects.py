@@ -73,6 +73,7 @@ CHANGES: list[tuple[Callable[[Any], object], str]] = [
 
 @pytest.mark.parametrize(("change", "what"), CHANGES)
 def test_an_object_that_was_changed_between_two_starts_is_another(change: Any, what: str) -> None:
+    # I1 of docs/design/mistakes.md
     agent = define_class()()
     agent.net = {"layers": [Layer()]}
     agent.scale, agent.named, agent.lock = np.float32(1), Named(a=1), threading.Lock()

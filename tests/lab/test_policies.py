@@ -205,6 +205,7 @@ class Stacked(Model):
 
 
 def test_a_model_is_measured_behind_the_wrappers_that_it_was_trained_in(folder: Path) -> None:
+    # I10 of docs/design/mistakes.md
     env = trained_in()
     env.reset(seed=3)
     for _ in range(8):

@@ -44,7 +44,7 @@ def test_bad_input_is_named(arguments: tuple[object, ...], words: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_example_of_the_documentation() -> None:
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     """The plain layout does not know tables, which `oak` cannot read; the other one does."""
     given = ("--table", TABLE, "--agent", "oak")
     plain = run("check", LAYOUT, *given, "--repeats", 1, "--json")
@@ -60,6 +60,13 @@ def test_the_example_of_the_documentation() -> None:
     schema = resources.files("animalcat") / "schemas" / "layout_fit.schema.json"
     jsonschema.validate([fit], json.loads(schema.read_text("utf-8")))
     assert (fit["agent"], fit["instances"], fit["successes"]) == ("oak", 240, 107)
+
+    chance = '  chance: {unit: "1", low: 0, high: 1, if_missing: 0.5, about: chance level}\n'
+    text = LAYOUT.read_text().replace("features:\n", f"features:\n{chance}", 1)
+    averaged = tmp_path / "averaged.yaml"
+    averaged.write_text(text.replace("nu: 0.25", "nu: chance"))
+    (entry,) = json.loads(run("check", averaged, *given, "--repeats", 0, "--json").stdout)
+    assert "no chance: 1 less the average outcome, 0.55, is taken" in entry["notes"]
 
     mended = run("check", LAYOUT, *given, "--variant", "tables", "--repeats", 0)
     assert mended.exit_code == 0, mended.output

@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from animalcat.layouts import Bank, Learner
+from animalcat.layouts.calibrating.calibrate import population_model
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import (
     Instances,
@@ -94,7 +97,7 @@ def test_instances_are_checked(aaio: Layout) -> None:
         table.of("you")
 
 
-def test_a_column_that_is_not_there_may_have_a_rule() -> None:
+def test_a_column_that_is_not_there_may_have_a_rule() -> None:  # I4
     printed = load_layout("object-permanence", "as-printed")
     battery = op_battery(1)
     assert "chance" not in battery
@@ -107,11 +110,28 @@ def test_a_column_that_is_not_there_may_have_a_rule() -> None:
     assert filled.features(printed)[:, column] == pytest.approx(1.0 - outcomes.mean())
     assert notes == [f"no chance: 1 less the average outcome, {1 - outcomes.mean():.2f}, is taken"]
     assert with_average_chance(filled, printed, 1.0 - outcomes) == (filled, [])
+    table = OutcomeTable(battery, ("me",), outcomes[np.newaxis])
+    for use in (lambda: Bank.of(printed, battery), lambda: population_model(printed, table)):
+        with pytest.raises(TableError, match="takes chance as 1 less the average of all outcomes"):
+            use()
+    assert not any("chance" in note for note in Bank.of(printed, filled).assumed)
     # A column with gaps is taken as it is, and what fills them is said.
     values = filled.values.copy()
     values[:3, filled.columns.index("chance")] = np.nan
     noted = replace(filled, values=values).covered(printed).notes
     assert any(note.startswith(f"3 of {len(filled)} instances have no chance") for note in noted)
+
+
+def test_what_a_bank_assumes_and_a_scale_that_seems_another_are_said(aaio: Layout) -> None:
+    given = pd.DataFrame({"difficulty": [1.0, None]}, index=["a", "b"])
+    bank = Bank.of("one-capability", given)
+    assert bank.assumed == ("1 of 2 instances have no difficulty: 5 is taken (if_missing)",)
+    assert bank.assumed[0] in repr(Learner(bank))
+    with pytest.raises(TableError, match="index, which names its rows, has gaps"):
+        Bank.of("one-capability", given.set_index("difficulty", drop=False))
+    logs = Instances(aaio.feature_names, np.array([[1.5, 1.0, 0.0, 0.0]] * 2))
+    (doubt,) = (note for note in logs.covered(aaio).notes if "logarithm" in note)
+    assert doubt.startswith("rewardDistance is 1.5 to 1.5 m here, and layout aaio is made for 0 to")
 
 
 def test_a_value_out_of_range_is_named_by_its_instance_or_its_line() -> None:

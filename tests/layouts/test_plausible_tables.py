@@ -298,7 +298,7 @@ def test_the_python_door_excludes_too() -> None:
     assert len(table.instances.features(open_only)) == 4
 
 
-def test_a_column_of_weights_weighs_nothing_and_that_is_said() -> None:
+def test_a_column_of_weights_weighs_nothing_and_that_is_said() -> None:  # I8
     assert any("weighs nothing" in note for note in read(WIDE.replace("lava", "weight")).notes)
 
 

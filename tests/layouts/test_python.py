@@ -92,7 +92,7 @@ def test_a_fit_shows_what_it_found_in_the_units_of_readers(oak: Fit) -> None:
         assert "masters words up to" in shown
         assert "oak: reading (plain), 240 outcomes" in shown
     assert {"posterior", "prior", "log_likelihood"} <= set(oak.posterior.groups())
-    read = {"reasoning [difficulty]", "carelessness [%]"}  # a span is read as it is
+    read = {"reasoning [fact]", "carelessness [%]"}  # a span is read as it is
     assert set(oak.posterior.posterior.data_vars) == {*oak.layout.latent_names, *read}
     assert oak.posterior.constant_data["instance"].values[0] == "q001"
 
@@ -127,7 +127,7 @@ def items() -> pd.DataFrame:
 
 def test_a_learner_says_what_it_knows(items: pd.DataFrame) -> None:
     learner = Learner(Bank.of(SUMS, items), rule=StoppingRule(6), seed=1)
-    assert learner.to_frame()[["estimate", "low", "high"]].isna().all(axis=None)
+    assert learner.to_frame()[["estimate", "low", "high"]].isna().all(axis=None)  # I13
     while not learner.verdict().stop and (choice := learner.ask()):
         learner.tell(choice.instance, len(choice.instance) < 6)
     span: Any = learner.to_frame().loc["span"]

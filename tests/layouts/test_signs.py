@@ -1,4 +1,4 @@
-"""Success that goes with demands the wrong way round is said, by every route, and else nothing."""
+"""I6: success that goes with demands the wrong way round is said by every route, else nothing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from animalcat.cli.layout.commands import app_for
 from animalcat.layouts import fit, load_layout
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.signs import wrong_way_round
+from animalcat.layouts.adaptive.signs import wrong_signs, wrong_way_round
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.model.instances import read_csv
 from animalcat.layouts.model.spec import Layout
 
 LAYOUT = load_layout("one-capability", "success")
@@ -63,6 +64,10 @@ def test_every_route_says_what_is_the_wrong_way_round(
     )
     path = tmp_path / "table.csv"
     table.to_csv(path, index=False)
+    read = read_csv(path.read_text(), ["success"])  # as `battery calibrate` looks at it
+    assert (
+        ["the wrong way round" in said for said in wrong_signs(LAYOUT, read)] == [True]
+    ) == wrong
     told = CliRunner().invoke(
         app_for("fit"), ["fit", "one-capability", "--table", str(path), "--agent", "success"]
     )

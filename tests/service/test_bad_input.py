@@ -319,6 +319,12 @@ class TestRequests:
             ({"battery": "none"}, "INVALID_ARGUMENT", "INVALID_NAME", "batteries/{battery}"),
             ({"layout": "none"}, "NOT_FOUND", "UNKNOWN_LAYOUT", "aaio"),
             ({"layout_variant": "none"}, "NOT_FOUND", "UNKNOWN_LAYOUT", "as-printed"),
+            (
+                {"layout_variant": "as-printed"},
+                "INVALID_ARGUMENT",
+                "INVALID_REQUEST",
+                "average of all outcomes of an agent, which a session does not know",
+            ),
             ({"backend": "none"}, "NOT_FOUND", "UNKNOWN_BACKEND", "sim"),
             ({"agent": ""}, "INVALID_ARGUMENT", "INVALID_NAME", "agent"),
             ({"agent": "=1+1"}, "INVALID_ARGUMENT", "INVALID_NAME", "formula"),

@@ -79,6 +79,7 @@ def test_labels_are_what_prints(text: str) -> None:
         ("a" * 201, "201 characters"),
         ("a\x1b]0;title\x07", "do not print"),
         ("a\nb", "do not print"),
+        (" a", "white space"),
         ("\u202egnp", "do not print"),
         ("=1+1", "formula"),
         ("+1", "formula"),

@@ -75,7 +75,7 @@ def test_the_whole_table_says_what_its_files_are(data_dir: Path) -> None:
     assert table.rows[names[0]] != TableRow(0, {}, (), TaskKind(), ControlLink())
 
 
-def test_a_layout_says_what_several_foods_ask_for() -> None:
+def test_a_layout_says_what_several_foods_ask_for() -> None:  # I9
     one, several = (
         load_layout("object-permanence", variant) for variant in ("measured", "several-foods")
     )

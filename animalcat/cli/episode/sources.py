@@ -37,7 +37,11 @@ def sources_of(what: str, episode: str) -> Iterator[Source]:
         session = names.parse_session(what) if "/" in what else names.check_component(what)
         folder = data_folder() / "recordings" / session
         for path in _from_folder(folder, session, episode):
-            yield Source(f"{session}/{path.stem}", read_episode(path))
+            recording = read_episode(path)
+            _, number, _ = names.parse_episode(own := recording.header.name)
+            if path.stem not in (str(number), f"{number}-{recording.header.attempt}"):
+                raise RecordingError(f"{path}: it holds {own}; give the file its own name back")
+            yield Source(f"{session}/{path.stem}", recording)
 
 
 def _from_folder(folder: Path, session: str, episode: str) -> list[Path]:

@@ -34,7 +34,7 @@ from animalcat.layouts.checking.predict import LayoutAssessor, as_shares, predic
 from animalcat.layouts.checking.scores import murphy
 from animalcat.layouts.checking.screening import predictive_power
 from animalcat.layouts.inference.fit import FitResult
-from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.instances import Instances, with_average_chance
 
 LEVEL: Final = 0.05
 """Below this p-value, corrected for how many are looked at, the layout is contradicted."""
@@ -109,7 +109,7 @@ def command(
                 {
                     "agent": who,
                     "coverage": given.coverage(who),
-                    "notes": list(given.notes),
+                    "notes": [*dict.fromkeys((*given.notes, *fitted.notes))],
                     **check(fitted, played, y, by or (), repeats, seed),
                 }
             )
@@ -118,6 +118,8 @@ def command(
     else:
         for entry in entries:
             _print(entry)
+            for note in entry["notes"][len(given.notes) :]:
+                say(f"note: {note}")
         say_what_was_left_out(given)
     if bad or any(entry["contradicted"] for entry in entries):
         raise typer.Exit(FAILED)
@@ -135,6 +137,7 @@ def check(
     layout, draws = fitted.layout, fitted.flat_draws
     if not len(outcomes):
         fail("no outcomes: there is nothing to check")
+    instances, _ = with_average_chance(instances, layout, outcomes)
     features = instances.features(layout)
     prior = prior_predictive(layout, features, outcomes, seed)
     posterior = posterior_predictive(layout, draws, features, outcomes, seed)

@@ -123,7 +123,7 @@ def partly() -> Any:
     return score
 
 
-def test_partial_credit_and_a_pass_mark(tmp_path: Path) -> None:
+def test_partial_credit_and_a_pass_mark(tmp_path: Path) -> None:  # I7
     def task() -> Task:
         return Task(dataset=MemoryDataset(samples(12)), solver=generate(), scorer=partly())
 
@@ -439,7 +439,7 @@ outcome: {bernoulli: {probability: both}}
 """
 
 
-def test_demands_that_are_missing_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_demands_that_are_missing_are_left_out_and_counted(tmp_path: Path) -> None:  # I2
     task = of(difficulty=[1, 2, None, 4, float("nan"), 6])
     plan = adaptive(task, LAYOUT, ["difficulty"]).sample_source.plan  # pyright: ignore
     assert plan.left_out == {"no difficulty": 2}

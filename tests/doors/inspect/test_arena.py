@@ -109,7 +109,7 @@ def test_a_session_is_played_and_its_profile_stands_in_the_log(
     assert log.results.headline is not None
     assert log.results.headline.metric == "accuracy"
     frame = read_logs(log.location)
-    assert frame["instance"].str.startswith("navigation").all()
+    assert frame["instance"].str.startswith("navigation").all()  # I12
     assert (frame["rewardDistance [m]"] > 0).all()
     sample = (log.samples or [])[0]
     assert sample.scores is not None
