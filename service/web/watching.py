@@ -167,6 +167,11 @@ async def _steer(client: AsyncClient, session: str, form: dict[str, str]) -> Non
                 raise AnimalcatError("say which episode, by its number", "INVALID_REQUEST")
             tried = None if said[2] is None else int(said[2])
             await client.invalidate_episode(session, int(said[1]), form.get("reason", ""), tried)
+        case "extend":
+            most = form.get("episodes", "")
+            if not re.fullmatch(r"\d{1,6}", most, re.ASCII):
+                raise AnimalcatError("say how many episodes, in digits", "INVALID_REQUEST")
+            await client.extend_session(session, int(most))
         case other:
             raise AnimalcatError(f"there is nothing like {other[:40]!r} to do", "INVALID_REQUEST")
 

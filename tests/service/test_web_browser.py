@@ -115,8 +115,15 @@ def test_a_session_is_watched_to_its_end(facts: dict[str, Any]) -> None:
         assert page.js("document.querySelectorAll('#strip li').length") == 3
         assert page.js("document.querySelectorAll('.capability .course path').length") > 0
         assert "The session is over." in page.text()
+        width = "document.querySelector('#recent {}').offsetWidth"
+        page.size(390, 844)
+        assert page.js(f"{width.format('td')} >= {width.format('a')}")
         plays_its_film(page)
         assert page.problems == []
+        page.open(f"{page.js('location.origin')}/sessions/{session.id}")
+        page.js("document.querySelector('#more button').click()")
+        page.wait("document.getElementById('more').hidden")
+        assert client.get_session(session).spec.stop.max_episodes == 3 + 20
 
 
 def plays_its_film(page: Page) -> None:

@@ -21,6 +21,7 @@ function showState(said) {
     $("resume").hidden = !said.paused;
     $("judge").hidden = !said.unjudged;
   }
+  if ($("more")) $("more").hidden = !said.over;
   $("strip").replaceChildren(...said.outcomes.map(([number, attempt, letter]) => {
     const item = document.createElement("li"), link = document.createElement("a");
     link.className = `mark ${letter}`;
