@@ -18,7 +18,7 @@ PARTS: Final[Mapping[str, str]] = {
     "service": "steps over gRPC, beside bare echoes",
     "layouts": "updates, choices and fits",
     "saving": "what adaptive choice saves beside a random order",
-    "coverage": "whether intervals hold the truth, and how sessions end",
+    "coverage": "whether intervals contain the true value, and how sessions end",
     "recovery": "profiles of agents with planted limits",
     "demo": "how often the demo finds what it planted",
     "papers": "published tables and figures, ours beside the printed ones",

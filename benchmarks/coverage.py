@@ -1,4 +1,4 @@
-"""Whether intervals hold the truth, and how sessions of agents end that no layout describes.
+"""Whether intervals contain the true value, and how sessions of undescribed agents end.
 
 Agents of the prior are measured until the rule stops them, with each layout. Then eight kinds of
 agents that the layout does not describe play to their own ends, beside able agents and those of the
@@ -101,7 +101,7 @@ def coverage_tasks(worlds: Mapping[str, World], rounds: int) -> list[list[Task]]
 
 
 def coverage_rows(worlds: Mapping[str, World], rounds: Rounds) -> Rows:
-    """How many intervals of each layout hold the truth, and of each node."""
+    """How many intervals of each layout contain the true value, and of each node."""
     made: Rows = []
     for k, (name, world) in enumerate(worlds.items()):
         inside = np.array([one[k].inside for one in rounds])

@@ -173,7 +173,7 @@ class Trajectory:
         points: At the checkpoints, as far as it went.
         raised_at: After how many episodes the alarm went off; None: never.
         episodes: How many were played.
-        inside: Per latent, whether its 90 % interval holds the truth at the end.
+        inside: Per latent, whether its 90 % interval contains the true value at the end.
         end: Why its rule ended it, in a word; empty if it has none, or would go on.
         warned: Whether what was played contradicts the layout at the end.
         doubted: Whether it ends without a word on abilities, since it did not pass its last check.

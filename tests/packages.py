@@ -222,7 +222,8 @@ def try_newest(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     yield Done(where, versions, 0.0)
     (folder / "study.py").write_text(readme_study())
     yield time_run([python, "study.py"], folder, bin_, where)
-    (play,) = [line for line in readme_commands() if line.startswith("animalcat session run ")]
+    own = "animalcat session run --agent "  # the one that waits for agents elsewhere is another
+    (play,) = [line for line in readme_commands() if line.startswith(own)]
     with serving(["animalcat", "serve", "--port", str(free_port())], folder, bin_):
         yield time_run(shlex.split(play), folder, bin_, where)
         (listed,) = json.loads(run(["animalcat", "session", "list", "--json"], folder, bin_))

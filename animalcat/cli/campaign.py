@@ -105,8 +105,8 @@ def run(
 ) -> None:
     """Measure several agents by as many episodes each, and compare them at the end.
 
-    All agents play the same random arenas first, and then what tells most about each. The same
-    command again goes on with the same campaign.
+    All agents play the same random arenas first, and then what is most informative about each. The
+    same command again goes on with the same campaign.
     """
     chosen = read_options(CampaignOptions, options)
     if not agent or not battery or budget is None:

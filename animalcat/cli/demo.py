@@ -41,7 +41,7 @@ RATE: Final = 10.0
 MOST_SECONDS: Final = 30.0
 """Longest video."""
 EXPLAINED: Final = 4
-"""How many of the most surprising episodes are explained, to find the one that told most."""
+"""How many of the most surprising episodes are explained, to find the most informative one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,8 @@ def command(
     """Measure an agent whose limit is known, and see whether it is found.
 
     A server is started and the agent connected. Its episodes are played again, its profile is
-    written to files, with a report as a page, and the failure that told most becomes a video and a
-    picture. What was planted and what was found are printed last, with what to try next.
+    written to files, with a report as a page, and the most informative failure becomes a video and
+    a picture. What was planted and what was found are printed last, with what to try next.
     """
     demo = FORGETS if hidden else WALKS
     keep_common(replace(common(), data=common().data or Path("animalcat-demo")))
@@ -184,7 +184,7 @@ def command(
         home.mkdir(parents=True, exist_ok=True)
         with status("drawing the report"):
             files = {name: client.export_profile(session, form) for name, form in FILES.items()}
-        with status("looking for the failure that told most"):
+        with status("looking for the most informative failure"):
             shown = _most_telling_failure(client, session)
     print_profile(
         profile,
@@ -242,7 +242,7 @@ def _show(shown: Shown, recordings: Path, home: Path, page: bytes) -> bytes:
     from animalcat.service.reporting.telling import with_episode
 
     episode = shown.episode
-    heading = f"The {episode.outcome} that told most: episode {episode.number}"
+    heading = f"The most informative {episode.outcome}: episode {episode.number}"
     console().print(f"\n{heading}", style="bold")
     _say(shown.words)
     video, picture = _video(recordings / f"{episode.number}-{episode.attempt}.mcap", home)

@@ -26,7 +26,7 @@ def forecast_report(results: Results, name: str, battery: Battery, top: int) -> 
         results: What the session found out.
         name: Name of the battery.
         battery: The battery.
-        top: How many arenas to name that would tell most together.
+        top: How many arenas to name that would be most informative together.
 
     Raises:
         AnimalcatError: The layout covers no arena of the battery.

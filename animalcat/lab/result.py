@@ -186,11 +186,11 @@ class Result:
 
         Args:
             battery: What `lab.battery` takes; None for the session's own.
-            top: How many arenas to name, in the column `tells`, that would tell most together.
+            top: How many arenas to name, in the column `tells`, that together would tell the most.
 
         Returns:
             One row an arena, by name: `paradigm`, `predicted` with its 90 % interval `low` to
-            `high`, whether it was `played`, and its place among those that would tell most.
+            `high`, whether it was `played`, and its place among the most informative ones.
         """
         import pandas as pd
 

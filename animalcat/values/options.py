@@ -151,12 +151,12 @@ class SharedOptions(TypedDict, total=False):
         float,
         Row("policy.sharpness", "choice", "POWER"),
         "How strongly arenas that tell more are preferred. Chances are proportional to this "
-        "power of what they tell. 0 always takes the one that tells most.",
+        "power of what they tell. 0 always takes the most informative one.",
     ]
     per_second: Annotated[
         bool,
         Row("policy.per_second", "choice"),
-        "Prefer what tells most per second of play, and so short episodes.",
+        "Prefer what is most informative per second of play, and so short episodes.",
     ]
     repeats: Annotated[
         int,
@@ -181,9 +181,9 @@ class SharedOptions(TypedDict, total=False):
     ]
     aim: Annotated[
         float,
-        Row("policy.aim", "choice", "SHARE", "whatever tells most"),
-        "Prefer arenas that the agent passes at this rate, and of these what tells most. It costs "
-        "precision, and is for those whom failures discourage.",
+        Row("policy.aim", "choice", "SHARE", "whatever is most informative"),
+        "Prefer arenas that the agent passes at this rate, and of these the most informative. It "
+        "costs precision, and is for those whom failures discourage.",
     ]
     generate: Annotated[
         bool,

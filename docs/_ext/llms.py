@@ -10,7 +10,7 @@ LEFT_OUT: Final = ("research/", "design/")
 """Notebooks and pages for those who change the code: nobody needs them to use animalcat."""
 ABOUT: Final = (
     "Computerised adaptive testing for agents in Animal-AI. An agent plays arenas, after every "
-    "episode a measurement layout is fitted anew, and the next arena is one that tells most."
+    "episode a measurement layout is refitted, and the next arena is one of the most informative."
 )
 
 

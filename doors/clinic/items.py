@@ -527,7 +527,7 @@ class _Moments(NamedTuple):
         return cls(mean, covariance, trusted)
 
     def chosen(self, length: int) -> list[int]:
-        """Items that tell most of the full score; of few agents, such as are spread by difficulty.
+        """Items most informative about the full score; of few agents, those spread by difficulty.
 
         One by one, the item is taken that leaves least of the variance of the sum of all.
         """

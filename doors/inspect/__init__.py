@@ -4,7 +4,7 @@
 
     eval(adaptive(my_task(), layout="layout.yaml", demands="demands.csv"), model="...")
 
-`adaptive` makes a task that runs the samples which tell most, and `early_stopping` leaves out of a
+`adaptive` makes a task that runs the most informative samples, and `early_stopping` leaves out of a
 task what would tell nothing. `arena` is a task in which a model plays arenas, with `arena_tools`
 for solvers of others. `read_logs` gives the outcomes in logs of any tasks as a table. The extra
 `inspect` brings what they need. These names load when they are first used.

@@ -210,7 +210,7 @@ def adaptive(
     args: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Task:
-    """Make a task adaptive: it runs the samples that tell most of a model, until that is known.
+    """Make a task adaptive: it runs the most informative samples, until the model is known.
 
         from animalcat.doors.inspect import adaptive
 

@@ -3,7 +3,7 @@
 An agent that stands on a wall sweeps its rays' spheres along that wall's top, and over the tops of
 walls of the same height. Whether such a sphere is in the wall, passes over it or hits an edge far
 ahead is decided by the last digits of single precision, so these sweeps take the steps of PhysX 4.1
-(compared with its library, bit by bit, over 15,000 sweeps of all kinds: 99.5 % are the same, and
+(compared with its library, bit for bit, over 15,000 sweeps of all kinds: 99.5 % are the same, and
 one hits what the other passes).
 """
 

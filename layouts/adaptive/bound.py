@@ -73,7 +73,7 @@ class InformationBound:
         span = self.sd / self.share
         least, wanted = (f"{100 * sd / span:.0f} %" for sd in (self.best, self.target))
         return (
-            "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the "
+            "cannot be reached with this battery by 19 of 20 agents of the layout's priors: the "
             f"SD that all of its arenas leave is at least {least} of the range, and {wanted} is "
             "wanted"
         )

@@ -65,7 +65,7 @@ class Policy:
             so that a wrong layout shows.
         sharpness: How strongly "variance" and "information" prefer informative instances: the
             probability of an instance is proportional to this power of what it tells, and in a
-            large battery most are among the 100 that tell most. With 0 the most
+            large battery most are among the 100 most informative. With 0 the most
             informative one is always chosen.
         exposures: How often an instance may be played; 0 for any number of times.
         probes: Share of draws that repeat an instance, where repeats are allowed, to learn how
@@ -84,7 +84,7 @@ class Policy:
         plugin: Under "plugin", its name (`animalcat.extending.plugins`).
         pairs: Whether an arena and its controls are played one after the other, in an order that is
             drawn.
-        aim: Success rate at which what is chosen for what it tells aims; 0 for whatever tells most.
+        aim: Success rate at which informative choices aim; 0 for whatever is most informative.
     """
 
     name: Name = "variance"

@@ -60,8 +60,8 @@ it."""
 _SHARPER: Final = 5.0
 """How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
-"""Factor of the sharpness of choices where instances may be repeated: what tells most is not used
-up then (docs/research/adaptive.md)."""
+"""Factor of the sharpness of choices where instances may be repeated: what is most informative is
+not used up then (docs/research/adaptive.md)."""
 _LEAN: Final = 0.15
 """Share of the choices among instances in which an open cue misleads, while success is expected
 there. Two or three of them rule a cue out."""

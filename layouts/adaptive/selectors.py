@@ -178,9 +178,9 @@ class Aimed:
     """The worth by another criterion, which is at least 0, where success is as likely as wanted.
 
     The worth falls off as a normal density does in the difference to the aim: agents whom failures
-    discourage are given what they mostly pass, and of that what tells most. Eggen and Verschoor
-    (2006) take items whose information is greatest at such a rate, for one ability; here it is the
-    rate that the posterior predicts, so that any layout can be aimed.
+    discourage are given what they mostly pass, and of that what is most informative. Eggen and
+    Verschoor (2006) take items whose information is greatest at such a rate, for one ability; here
+    it is the rate that the posterior predicts, so that any layout can be aimed.
 
     Attributes:
         criterion: The other criterion.

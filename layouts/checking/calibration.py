@@ -123,8 +123,8 @@ class SimulationBasedCalibration:
             if misses[i] < _LEAST_COVERED:
                 low, high = self.interval(i)
                 faults.append(
-                    f"{name}: intervals hold the truth in {self.coverage[i]:.1%} of the agents "
-                    f"({low:.3f} to {high:.3f}), not in {HDI_SHARE:.0%} (corrected p "
+                    f"{name}: intervals contain the true value in {self.coverage[i]:.1%} of "
+                    f"the agents ({low:.3f} to {high:.3f}), not in {HDI_SHARE:.0%} (corrected p "
                     f"{misses[i]:.1g})"
                 )
             if uniformity[i] < _LEAST_P:

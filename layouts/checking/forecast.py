@@ -1,6 +1,6 @@
 """What a posterior says of instances that were not played: which are passed, and which would tell.
 
-The instances that would tell most are chosen one after another, each allowing for those before it,
+The most informative instances are chosen one after another, each allowing for those before it,
 by the best guess of the capabilities that is linear in the outcomes (as in
 `layouts.adaptive.information`). Outcomes are independent given the agent, so that the covariance
 of two is the covariance of their expectations over the draws. Counts and scores are taken as
@@ -28,7 +28,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 DRAWS: Final = 1000
 """Draws from which totals and gains are computed."""
 CANDIDATES: Final = 400
-"""Instances that are compared for what they would tell together: those that tell most alone."""
+"""How many instances are compared for what they would tell together: the best alone."""
 _ROWS: Final = 5000
 """Instances that are predicted at a time, so that arrays stay small."""
 _LEAST: Final = 1e-9
@@ -60,7 +60,7 @@ class BatteryForecast:
         each: Predictions for every instance.
         passed: Expected number of instances passed, with the interval of the number itself.
         groups: The same by group.
-        telling: The few instances that together would tell most, in the order to play them.
+        telling: The few instances that together are most informative, in the order to play them.
     """
 
     each: Prediction
@@ -78,7 +78,7 @@ def forecast(
     most: int = 5,
     without: Collection[int] = (),
 ) -> BatteryForecast:
-    """Predict instances, and choose those that would tell most.
+    """Predict instances, and choose those that would be most informative.
 
     Args:
         layout: The layout.
@@ -150,7 +150,7 @@ def _most_telling(
     span = np.array([node.prior.span for node in nodes])
     ability = theta[:, list(measured)] - theta[:, list(measured)].mean(axis=0)
     variance = (ability**2).mean(axis=0)
-    # Of each block, those that tell most alone, and then the best of all blocks.
+    # Of each block, those that are most informative alone, and then the best of all blocks.
     left_out = set(without)
     found: list[tuple[npt.NDArray[np.int64], Floats, Floats, Floats, Floats]] = []
     for part, p in blocks():

@@ -25,7 +25,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 PHRASES: Final[Mapping[str, str]] = {
     "rewardDistance": "finds goals up to {} away",
     "goalDistance": "finds goals up to {} away",
-    "wayLength": "walks ways of up to {}",
+    "wayLength": "reaches goals up to {} away",
     "rewardSize": "sees goals down to {} across",
     "goalSize": "sees goals down to {} across",
     "timeUnderOcc": "remembers a hidden goal for up to {}",
@@ -34,8 +34,8 @@ PHRASES: Final[Mapping[str, str]] = {
     "wayTurns": "masters ways with up to {} turns",
     "rewards": "collects up to {} rewards",
 }
-"""How success half of the time is said of capabilities whose layout has no phrase for readers, by
-the feature that asks most for it. Features that are not here are named."""
+"""How success in half of the attempts is said of capabilities whose layout has no phrase for
+readers, by the feature that asks most for it. Features that are not here are named."""
 WIDER: Final = "with a prior twice as wide"
 """Begins the words on what a wider prior would say."""
 _SEES: Final = "sees goals "
@@ -147,10 +147,10 @@ class Scale:
         """Say what a node's estimate means."""
         if self.full(node):
             hardest = self.fill(figure(self.said(node.mean), 0.0))
-            return f"{hardest} (the hardest that was asked) more than half of the time"
+            return f"{hardest} (the hardest that was asked) in more than half of its attempts"
         if self.margin and self.beyond(node.mean):
             easiest = self.fill(figure(self.said(node.mean), 0.0))
-            return f"{easiest} (the easiest there is) less than half of the time"
+            return f"{easiest} (the easiest there is) in less than half of its attempts"
         return f"{self.fill(self.value(node.mean, *node.hdi))}{self.rate}"
 
     def value(self, value: float, low: float, high: float) -> str:
@@ -370,8 +370,8 @@ class Scale:
 
     @property
     def rate(self) -> str:
-        """How often: half of the time where the value is that of a margin."""
-        return " half of the time" if self.margin else ""
+        """How often: half of the attempts where the value is that of a margin."""
+        return " in half of its attempts" if self.margin else ""
 
 
 def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scale:

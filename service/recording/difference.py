@@ -1,4 +1,4 @@
-"""Compares what is played again with its recording, number by number and bit by bit."""
+"""Compares what is played again with its recording, number by number and bit for bit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def compare_step(
 
 
 def compare_numbers(step: int, field: str, recorded: Any, again: Any) -> FirstDifference | None:
-    """Return the first number of a field that differs, bit by bit; None if all are equal."""
+    """Return the first number of a field that differs in any bit; None if all are equal."""
     if field == "ended_by":
         names = types_pb2.EndedBy.Name
         same = recorded == again

@@ -96,7 +96,7 @@ class BackendComparison:
 
 
 def verify(recording: Recording, make: Make = make_environment, backend: str = "") -> Verification:
-    """Play an episode again and compare every recorded number bit by bit.
+    """Play an episode again and compare every recorded number bit for bit.
 
     Images of the simulator that were drawn under other looks are left out. An episode that it
     played under other rules of motion is not compared number by number, since these rules alone

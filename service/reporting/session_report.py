@@ -34,7 +34,7 @@ _TAIL: Final = 1.6449
 _WIDE: Final = 240.0
 """Width of a bar in the units of its picture."""
 REASONS: Final[Mapping[str, str]] = {
-    "informative": "tells most",
+    "informative": "most informative",
     "random": "drawn at random",
     "listed": "next of the list",
     "generated": "made on demand",

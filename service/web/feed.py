@@ -355,7 +355,7 @@ def because(decision: Decision) -> str:
     if decision.margins:
         name, margin = min(decision.margins.items(), key=lambda pair: abs(pair[1]))
         than = "more" if margin >= 0 else "less"
-        said.append(f"nearest to the limit in {name}, believed to be {than} than it asks for")
+        said.append(f"nearest to the limit in {name}, estimated at {than} than what it asks for")
     return "; ".join(filter(None, said))
 
 

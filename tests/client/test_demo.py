@@ -1,4 +1,4 @@
-"""The demo: an agent whose limit is known is measured, and what told most is shown."""
+"""The demo: an agent whose limit is known is measured, and its most informative episode shown."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_demo_prints_in_80_columns_what_the_readme_shows(tmp_path: Path) -> 
     (profile,) = (tmp_path / "animalcat-demo" / "profiles").glob("*/profile.json")
     assert json.loads(profile.read_text("utf-8"))["provenance"]["ended"] == "precise"
     page = profile.with_name("profile.html").read_text("utf-8")
-    assert "that told most: episode" in page
+    assert "most informative failure: episode" in page
     assert "data:image/png;base64," in page
     picture = np.asarray(Image.open(profile.with_name("episode.png")))
     assert picture.std() > 10.0

@@ -262,7 +262,7 @@ def test_values_are_read_in_the_unit_of_the_feature() -> None:
     assert small.convert(1.9) == pytest.approx(0.5, abs=0.03)
     assert not small.rising
     node = NodeSummary("navigationAbility", "capability", "10 m", 2.1, 0.2, (1.8, 2.4), 500.0)
-    assert far.say(node) == "finds goals up to 21 m away half of the time (90 %: 18 to 24 m)"
+    assert far.say(node) == "finds goals up to 21 m away in half of its attempts (90 %: 18 to 24 m)"
     lava = scale_of(load_layout("object-permanence"), 4)
     chance = NodeSummary("lavaAbility", "capability", "1", 0.12, 0.05, (0.04, 0.2), 500.0)
     assert lava.say(chance) == "masters lava 12 % of the time (90 %: 4 to 20 %)"
@@ -285,10 +285,10 @@ def test_values_beyond_what_any_arena_asks_for_are_marked() -> None:
     assert read(small, 3.0, 0.5, 5.9).interval == "under 0.4 to 4 m"  # and not "under 0"
     places = scale_of(load_layout("object-permanence"), 0)  # one hiding place at least
     none = read(places, 0.5, 0.0, 1.0)
-    assert none.estimate.endswith("(the easiest there is) less than half of the time")
+    assert none.estimate.endswith("(the easiest there is) in less than half of its attempts")
     full = read(far, 4.8, 4.3, 5.2)
     assert full.estimate.endswith(
-        "60 m away (the hardest that was asked) more than half of the time"
+        "60 m away (the hardest that was asked) in more than half of its attempts"
     )
     assert none.interval == "under 1"
 

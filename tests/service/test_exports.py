@@ -109,10 +109,10 @@ def page(known: Results) -> str:
 
 
 def test_a_page_takes_an_episode_below_its_verdict(page: str) -> None:
-    told = with_episode(page, "The failure that told most", "It asks for <more>.", b"picture")
+    told = with_episode(page, "The most informative failure", "It asks for <more>.", b"picture")
     seen = Page(told)
     assert seen.open == []
-    assert "The failure that told most" in seen.words
+    assert "The most informative failure" in seen.words
     assert "It asks for <more>." in seen.words
     verdict, shown, capabilities = (
         told.index(part) for part in ('id="verdict"', 'id="episode"', 'id="capabilities"')
@@ -128,7 +128,7 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
     for words in (
         f"{about['successes']} of {about['episodes']} episodes passed; 1 attempt was voided",
         "sees goals down to",
-        "m across half of the time",
+        "m across in half of its attempts",
         "navigationAbility",
         "The Brier score of these",
         "nothing else would do",

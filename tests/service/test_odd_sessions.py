@@ -143,7 +143,7 @@ async def test_a_target_out_of_reach_is_said_while_it_plays_and_ever_after(servi
     found = await play_constantly(service, name, AHEAD)
     for c in found.capabilities:
         assert c.limit.startswith(
-            "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the SD"
+            "cannot be reached with this battery by 19 of 20 agents of the layout's priors: the SD"
         )
         assert c.best_sd > 0.02 * 1.9
     profile = await profile_of(service, name)

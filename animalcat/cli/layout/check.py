@@ -82,8 +82,8 @@ def command(
     say where it does not, and held-out outcomes say how well it predicts.
 
     With --simulated, agents are drawn from the layout's prior and measured, and the intervals must
-    hold the truth as often as they claim. --variant all does so for every variant, and corrects
-    the p-values for all of them together.
+    contain the true value as often as they claim. --variant all does so for every variant, and
+    corrects the p-values for all of them together.
 
     The exit code is 1 when the layout fails a check.
     """

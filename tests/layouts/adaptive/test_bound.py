@@ -80,10 +80,10 @@ def test_a_target_beyond_the_bound_is_said(aaio: Layout) -> None:
     assert sight.target == pytest.approx(0.05 * 1.9)
     assert sight.agents == 0.0
     assert sight.limit == (
-        "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the SD "
+        "cannot be reached with this battery by 19 of 20 agents of the layout's priors: the SD "
         "that all of its arenas leave is at least 28 % of the range, and 5 % is wanted"
     )
-    assert found["navigationAbility"].limit.startswith("is out of this battery's reach")
+    assert found["navigationAbility"].limit.startswith("cannot be reached with this battery")
 
 
 def test_nothing_is_said_where_nothing_is_wanted_or_all_can_be_had(
