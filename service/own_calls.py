@@ -157,12 +157,16 @@ class _Call:
         self.requests.put_nowait(request)
 
     async def read(self) -> Any:
-        """Wait for an answer; `EOF` after the last.
+        """Wait for an answer; `EOF` after the last. A reader that is cancelled ends the call.
 
         Raises:
             AnimalcatError: The call failed.
         """
-        answer = await self.answers.get()
+        try:
+            answer = await self.answers.get()
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
         if isinstance(answer, AnimalcatError):
             self.answers.put_nowait(answer)
             raise answer
@@ -175,14 +179,7 @@ class _Call:
         return self.task.cancel()
 
     def __await__(self) -> Generator[Any, None, Any]:
-        return self._answer().__await__()
-
-    async def _answer(self) -> Any:
-        try:
-            return await self.read()
-        except asyncio.CancelledError:
-            self.cancel()
-            raise
+        return self.read().__await__()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         while (answer := await self.read()) is not grpc.aio.EOF:

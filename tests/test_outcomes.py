@@ -56,6 +56,12 @@ def test_columns_have_units_and_a_feature_is_never_taken_for_another_column() ->
     assert frame["return"].isna().tolist() == [False, True, False]
 
 
+def test_a_text_that_is_none_is_refused() -> None:
+    written = outcomes_bytes(table(), "parquet")
+    with pytest.raises(OutcomesError, match="Invalid UTF8"):
+        read_outcomes(written.replace(b"success", b"succes\xff"), "parquet")
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("frame", [table(), outcomes_frame([], UNITS)], ids=["rows", "none"])
 def test_what_is_written_is_read_again(form: Any, frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -120,14 +119,17 @@ def read_results(source: Path | str | bytes) -> Results:
             f"read_results: source is {of_kind(source)}; give a file of "
             "`profile export --format netcdf`, or its content"
         )
-    file = io.BytesIO(source if isinstance(source, bytes) else b"")
-    if not isinstance(source, bytes):
-        file = Path(source)
-        file.open("rb").close()  # says why it cannot be read
-        try:
-            insist_on_readable(file)
-        except ValueError as error:
-            raise ValueError(f"this is no netCDF file of `profile export`: {error}") from None
+    if isinstance(source, bytes):  # damage hangs its library, so a process tries it as a file
+        with TemporaryDirectory(prefix="animalcat-") as folder:
+            file = Path(folder) / "results.nc"
+            file.write_bytes(source)
+            return read_results(file)
+    file = Path(source)
+    file.open("rb").close()  # says why it cannot be read
+    try:
+        insist_on_readable(file)
+    except ValueError as error:
+        raise ValueError(f"this is no netCDF file of `profile export`: {error}") from None
     posterior, constant = _group(file, "posterior"), _group(file, "constant_data")
     documents = documents_of(constant)
     if not {"profile", "layout"} <= documents.keys():
@@ -181,7 +183,7 @@ def received_results(client: Client, session: str | Session) -> Results:
     with TemporaryDirectory(prefix="animalcat-") as folder:
         path = Path(folder) / "draws.nc"
         client.save_profile(session, path, "draws")
-        return read_results(path.read_bytes())
+        return read_results(path)
 
 
 def _share_equal_texts(values: Any) -> Any:
@@ -207,7 +209,7 @@ def _texts(constant: Any, name: str) -> tuple[str, ...]:
     return tuple(map(str, constant[name].values)) if name in constant else ()
 
 
-def _group(file: Path | io.BytesIO, name: str) -> Any:
+def _group(file: Path, name: str) -> Any:
     library: Any = xr
     try:
         return library.load_dataset(file, group=name, engine="h5netcdf")

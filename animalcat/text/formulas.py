@@ -85,6 +85,8 @@ _DECIDING: Final = (
 
 _LONGEST: Final = 1000
 _DEEPEST: Final = 50
+_LARGEST: Final = 10_000
+"""Most parts of what a formula becomes, in which `abs` and `in` write some of them again."""
 
 
 def add(*terms: Expression) -> Expression:
@@ -164,7 +166,19 @@ def parse_formula(formula: str, *, deciding: bool = False) -> Expression:
         raise FormulaError(
             f"formula {formula!r} cannot be read; it may hold {reader.grammar}"
         ) from None
-    return reader.read(tree.body, 0)
+    expression = reader.read(tree.body, 0)
+    if _size(expression, {}) > _LARGEST:
+        raise FormulaError(f"formula {_cut(formula)} repeats too much of itself; write it in parts")
+    return expression
+
+
+def _size(expression: Expression, known: dict[int, int]) -> int:
+    """The number of parts of an expression, of which equal ones are looked at once."""
+    if not isinstance(expression, Call):
+        return 1
+    if id(expression) not in known:
+        known[id(expression)] = 1 + sum(_size(part, known) for part in expression.arguments)
+    return known[id(expression)]
 
 
 def _cut(formula: str) -> str:

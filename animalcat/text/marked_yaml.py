@@ -70,6 +70,7 @@ class Node:
         value: Text of a scalar, items of a sequence, or key-value pairs of a mapping in the order
             of the file, including duplicates.
         size: Number of nodes in its tree, including itself.
+        depth: Number of levels below it.
         plain: Whether it is a scalar without quotes.
         mapping: Whether it is a mapping; one without keys has the value of an empty sequence.
     """
@@ -78,6 +79,7 @@ class Node:
     tag: str
     value: str | list[Node] | list[tuple[Node, Node]]
     size: int = 1
+    depth: int = 0
     plain: bool = False
     mapping: bool = False
 
@@ -203,9 +205,7 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
                 return root, _line(event)
             continue
         if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            if len(stack) >= _MAX_DEPTH:
-                message = f"nested deeper than {_MAX_DEPTH} levels"
-                raise YamlError(name, _line(event), "too-deep", message)
+            _check_depth(len(stack) + 1, event, name)
             mapping = isinstance(event, yaml.MappingStartEvent)
             if event.anchor:
                 anchors[event.anchor] = None
@@ -219,11 +219,18 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
             if repeated > MAX_REPEATED:
                 message = f"its aliases (*{event.anchor}) repeat more than {MAX_REPEATED} values"
                 raise YamlError(name, _line(event), "too-large", message)
+            _check_depth(len(stack) + node.depth, event, name)
         if stack:
             stack[-1].children.append(node)
         else:
             root = node
     return root, None
+
+
+def _check_depth(depth: int, event: yaml.Event, name: str) -> None:
+    if depth > _MAX_DEPTH:
+        message = f"nested deeper than {_MAX_DEPTH} levels"
+        raise YamlError(name, _line(event), "too-deep", message)
 
 
 def _finish_node(
@@ -250,7 +257,8 @@ def _finish_node(
             if begun.mapping
             else begun.children
         )
-        node = Node(begun.line, begun.tag, value, size, mapping=begun.mapping)
+        depth = 1 + max((child.depth for child in begun.children), default=0)
+        node = Node(begun.line, begun.tag, value, size, depth, mapping=begun.mapping)
         if begun.anchor:
             anchors[begun.anchor] = node
         return node

@@ -16,7 +16,7 @@ from animalcat.doors.inspect.report import profile_of, rows_of
 from animalcat.doors.inspect.session import Session, replay_session
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.outcomes import outcomes_frame
-from animalcat.service.rpc.posterior import write_posterior
+from animalcat.service.rpc.posterior import constants_of, write_posterior
 
 if TYPE_CHECKING:
     from animalcat.plots.results import Results
@@ -161,5 +161,6 @@ def _posterior(folder: Path, log: Log, session: Session, *, pointwise: bool) -> 
         {**row, "outcome": row["outcome"].replace("void", "failure")}
         for row in _outcomes(log, session)
     ]
-    write_posterior(place, fitted, rows, _profile(log, session, fitted), pointwise=pointwise)
+    kept, profile = constants_of(rows, fitted), _profile(log, session, fitted)
+    write_posterior(place, fitted, kept, profile, pointwise=pointwise)
     return place

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import struct
 import time
 import zlib
@@ -31,6 +32,8 @@ TURNS: Final[Mapping[str, int]] = {"right": 1, "left": 2}
 MOST_KEYS: Final = 100
 """Presses and releases that are kept between two decisions; nobody's fingers are faster."""
 _LENGTH: Final = struct.Struct("<I")
+_TOO_MUCH: Final = (RecursionError, OverflowError)
+"""Errors that JSON brings which is deep, or has numbers without end."""
 
 
 class Key(NamedTuple):
@@ -183,7 +186,7 @@ class Screen:
                 self.heard = self.clock()
                 try:
                     await self._take(json.loads(text))
-                except (AttributeError, TypeError, ValueError, KeyError, RecursionError):
+                except (AttributeError, TypeError, ValueError, LookupError, *_TOO_MUCH):
                     raise WebSocketDisconnect(1003, "nonsense") from None
         finally:
             self._gone = True
@@ -220,7 +223,9 @@ class Screen:
 
 def _ms(said: Mapping[str, Any], field: str) -> float | None:
     value = said.get(field)
-    return None if value is None else float(value)
+    if value is not None and not math.isfinite(value := float(value)):
+        raise ValueError(field)
+    return value
 
 
 async def play(

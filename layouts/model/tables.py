@@ -368,8 +368,6 @@ def read_parquet(source: Path | bytes) -> pd.DataFrame:
         TableError: It is no such table, or too large.
         OSError: The file cannot be read.
     """
-    import pandas as pd
-
     content = source if isinstance(source, bytes) else source.read_bytes()
     parquet: Any = import_module("pyarrow.parquet")
     try:
@@ -378,7 +376,9 @@ def read_parquet(source: Path | bytes) -> pd.DataFrame:
         groups = [said.row_group(k) for k in range(said.num_row_groups)]
         if sum(group.total_byte_size for group in groups) > _MOST_UNPACKED:
             raise TableError(f"it unpacks to more than {_MOST_UNPACKED >> 30} GiB")
-        return pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+        table = parquet.read_table(io.BytesIO(content))
+        table.validate(full=True)  # or texts that are none are found when they are used
+        return table.to_pandas()
     except TableError:
         raise
     except Exception as error:  # noqa: BLE001 - at damage, the parser raises errors of any type

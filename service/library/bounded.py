@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import resource
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from multiprocessing import get_context
@@ -31,8 +32,14 @@ READ_SECONDS: Final = 10
 """CPU time for reading one text; a layout of a hundred nodes takes 0.1 s."""
 MEMORY_BYTES: Final = 4 << 30
 """Memory that such a process may take beyond what it begins with."""
+MAKE_SECONDS: Final = 900
+"""CPU time for making one report or file."""
 READERS: Final = 2
 """Texts that are read at once; others wait."""
+MAKERS: Final = 4
+"""Reports that are made at once; others wait."""
+NICE: Final = 5
+"""By how much such a process gives way to what plays sessions."""
 _LOOK_SECONDS: Final = 0.2
 _TOLD_SECONDS: Final = 0.05
 _PRELOADED: Final = (
@@ -42,6 +49,7 @@ _PRELOADED: Final = (
 )
 _context: Final = get_context("forkserver")
 _readers: Final = ThreadPoolExecutor(READERS, "readers")
+_makers: Final = ThreadPoolExecutor(MAKERS, "makers")
 
 
 class Work(Protocol[R]):
@@ -90,7 +98,7 @@ def run_bounded(work: Work[T], tick: Tick, seconds: int = STEP_SECONDS) -> T:
         raise ServiceError(
             Code.TOO_LARGE,
             f"it took more than {seconds} s of a processor or {MEMORY_BYTES >> 30} GiB of memory "
-            f"to read (code {process.exitcode}), and was given up: make it smaller or split it",
+            f"(code {process.exitcode}), and was given up: make what is read smaller, or split it",
         ) from None
     finally:
         process.kill()
@@ -108,23 +116,39 @@ async def read_bounded(read: Callable[..., T], *arguments: Any) -> T:
     Raises:
         ServiceError: As for `run_bounded`; and what the reader raises.
     """
+    return await _wait_for(_readers, READ_SECONDS, partial(read, *arguments))
+
+
+async def make_bounded(make: Callable[[], T]) -> T:
+    """Make a report or a file in a process of its own, which ends when the caller goes.
+
+    Args:
+        make: Makes it; can be pickled.
+
+    Raises:
+        ServiceError: As for `run_bounded`; and what `make` raises.
+    """
+    return await _wait_for(_makers, MAKE_SECONDS, make)
+
+
+async def _wait_for(pool: Executor, seconds: int, call: Callable[[], T]) -> T:
     gone = threading.Event()
 
     def tick(*_: object) -> None:
         if gone.is_set():
             raise GoneError
 
-    work: Work[T] = partial(_read, read, arguments)
+    work: Work[T] = partial(_call, call)
     try:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(_readers, run_bounded, work, tick, READ_SECONDS)
+        return await loop.run_in_executor(pool, run_bounded, work, tick, seconds)
     finally:
         gone.set()
 
 
-def _read(read: Callable[..., T], arguments: Sequence[Any], *, tick: Tick) -> T:
+def _call(call: Callable[[], T], *, tick: Tick) -> T:
     del tick
-    return read(*arguments)
+    return call()
 
 
 def _begin(
@@ -132,6 +156,7 @@ def _begin(
 ) -> None:
     """Do work within a process that was made for it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
+    os.nice(NICE)
     threading.Thread(target=end_with_parent, daemon=True).start()
     _limit_memory()
     next_told = 0.0

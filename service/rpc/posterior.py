@@ -44,7 +44,7 @@ _CONSTANTS: Final = (
 def write_posterior(
     path: Path,
     fitted: FitResult,
-    rows: Iterable[Mapping[str, Any]],
+    constants: Mapping[str, Sequence[Any]] | None,
     profile: Mapping[str, Any],
     *,
     pointwise: bool = True,
@@ -54,7 +54,7 @@ def write_posterior(
     Args:
         path: The file.
         fitted: The posterior, with the data that it was fitted to.
-        rows: Rows of the table of outcomes.
+        constants: What `constants_of` gives.
         profile: The session's profile, from which the file says what it is.
         pointwise: Whether it has the groups with a number for every draw and episode: predictions
             and log likelihood.
@@ -82,7 +82,7 @@ def write_posterior(
         "diagnostics": json.dumps(dict(fitted.diagnostics)),
         "versions": json.dumps(about.get("versions", {})),
     }
-    sampled = fitted.sampled(None if data is None else _constants(rows, data.episodes), attributes)
+    sampled = fitted.sampled(constants, attributes)
     left_out = sampled.left_out if pointwise else ""
     if left_out:
         attributes["draws_kept"] = left_out
@@ -95,12 +95,18 @@ def write_posterior(
     return (left_out,) if left_out else ()
 
 
-def _constants(
-    rows: Iterable[Mapping[str, Any]], episodes: Sequence[int]
+def constants_of(
+    rows: Iterable[Mapping[str, Any]], fitted: FitResult
 ) -> dict[str, list[Any]] | None:
-    """Columns of the rows that count, in the order of the episodes; None where there are none."""
-    if not episodes:
+    """What a file keeps of every episode of a fit; None where there are none.
+
+    Args:
+        rows: Rows of the table of outcomes.
+        fitted: The posterior, with the data that it was fitted to.
+    """
+    if fitted.data is None or not fitted.data.episodes:
         return None
+    episodes = fitted.data.episodes
     places = {number: place for place, number in enumerate(episodes)}
     columns = {name: [None] * len(episodes) for name in _CONSTANTS}
     known: dict[Any, Any] = {}  # most texts are those of many episodes, and need be held once

@@ -20,6 +20,7 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.spec import to_dict
 from animalcat.outcomes import write_rows
 from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.library.bounded import make_bounded
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.library.plugins import usable
 from animalcat.service.measuring.kept_fits import load_fit
@@ -29,7 +30,7 @@ from animalcat.service.measuring.report import (
     outcome_rows,
     played_arenas,
 )
-from animalcat.service.rpc.posterior import write_posterior
+from animalcat.service.rpc.posterior import constants_of, write_posterior
 from animalcat.service.session.engines import Engines
 from animalcat.text import names
 from animalcat.v1 import results_pb2, results_pb2_grpc
@@ -94,7 +95,10 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         self, request: results_pb2.ExportProfileRequest, context: Any
     ) -> None:
         """Stream the profile as a file in the format that the request names."""
-        with tempfile.TemporaryDirectory(prefix="animalcat-") as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="animalcat-",
+            ignore_cleanup_errors=True,  # what writes may be ending still
+        ) as folder:
             path = Path(folder) / "export"
             name, notes = await self._export(request, path)
             size = path.stat().st_size
@@ -192,8 +196,9 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         fitted = await self._posterior(session)
         outcomes = await self._outcomes(session)
         profile = await self._profile_for_files(session)
-        return await asyncio.to_thread(
-            lambda: write_posterior(path, fitted, outcomes.rows(), profile, pointwise=pointwise)
+        kept = await asyncio.to_thread(lambda: constants_of(outcomes.rows(), fitted))
+        return await make_bounded(
+            partial(write_posterior, path, fitted, kept, profile, pointwise=pointwise)
         )
 
     async def _posterior(self, session: str) -> FitResult:
@@ -219,8 +224,9 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         current = await self._engines.session(session)
         battery = await self._engines.battery(current.spec.battery_digest)
         attempts = partial(self._engines.attempts, session)
-        return await asyncio.to_thread(
-            lambda: session_page(
+        make = await asyncio.to_thread(
+            lambda: partial(
+                session_page,
                 profile,
                 fitted,
                 told_rows(outcomes.rows(), fitted.layout.feature_names),
@@ -233,6 +239,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
                 created=f"{current.created:%Y-%m-%d}",
             )
         )
+        return await make_bounded(make)
 
     async def _outcomes(self, session: str) -> Outcomes:
         await self._engines.stored(session)  # an error, if it cannot be read

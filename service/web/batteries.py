@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import OrderedDict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -16,11 +16,10 @@ from starlette.routing import Route
 
 from animalcat.errors import AnimalcatError
 from animalcat.extending.doorways import entries
-from animalcat.machine.processes import process_pool
 from animalcat.maps.small import arena_map
+from animalcat.service.library.bounded import make_bounded
 from animalcat.service.web.guard import WHOLE_PAGE
 from animalcat.service.web.site import Part, Site
-from animalcat.service.web.stage import NICE
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import Instance
 from animalcat.wire.codec import decode
@@ -29,6 +28,8 @@ PAGE: Final = 48
 """Maps of a page."""
 MOST_SHEETS: Final = 4
 """Reports that are kept; each takes a minute to make and a megabyte to keep."""
+LEFT_SECONDS: Final = 30.0
+"""A report that nobody has asked for in this time is made no further."""
 MAPS: Final = 120
 """Maps of a report."""
 
@@ -38,6 +39,7 @@ def batteries(site: Site) -> Part:
     assert site.served is not None, "it is a server's"
     engines = site.served.engines
     sheets = OrderedDict[str, asyncio.Task[str]]()
+    waiting: dict[str, asyncio.TimerHandle] = {}
 
     async def every(request: Request) -> Response:
         found = await site.client(request).list_batteries()
@@ -71,25 +73,24 @@ def batteries(site: Site) -> Part:
         digest = (await site.client(request).get_battery(name)).digest
         if digest not in sheets:
             await engines.battery(digest)  # so that its files are on this machine
-        if digest not in sheets:
-            sheets[digest] = asyncio.create_task(
-                make_sheet(name, digest, str(engines.battery_folder))
-            )
+        if digest not in sheets or sheets[digest].cancelled():
+            make = partial(_sheet, name, digest, engines.battery_folder)
+            sheets[digest] = asyncio.create_task(make_bounded(make))
             while len(sheets) > MOST_SHEETS:
-                sheets.popitem(last=False)
+                sheets.popitem(last=False)[1].cancel()
         sheets.move_to_end(digest)
         making = sheets[digest]
-        if not (await asyncio.wait({making}, timeout=1.0))[0]:
+        await asyncio.wait({making}, timeout=1.0)
+        if (timer := waiting.pop(digest, None)) is not None:
+            timer.cancel()
+        if not making.done() or making.cancelled():
+            loop = asyncio.get_running_loop()
+            waiting[digest] = loop.call_later(LEFT_SECONDS, making.cancel)
             return site.page(request, "making.html.j2", battery=name)
         if (failed := making.exception()) is not None:
             sheets.pop(digest, None)
             raise AnimalcatError(f"the report cannot be made: {failed}", "INVALID_REQUEST")
         return HTMLResponse(making.result(), headers={"content-security-policy": WHOLE_PAGE})
-
-    async def make_sheet(name: str, digest: str, folder: str) -> str:
-        with process_pool(1, os.nice, NICE) as executor:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(executor, _sheet, name, digest, folder)
 
     def stop() -> None:
         for task in sheets.values():
@@ -107,14 +108,14 @@ def _maps(instances: list[Instance]) -> dict[str, Any]:
     return {one.name: Markup(arena_map(one.arena_yaml, one.name)) for one in instances}
 
 
-def _sheet(name: str, digest: str, folder: str) -> str:
+def _sheet(name: str, digest: str, folder: Path) -> str:
     """Make the report on a battery; in a process of its own, as it takes a minute."""
     from animalcat.service.batteries.battery import load
     from animalcat.service.library.layouts import layout_on
     from animalcat.service.reporting.battery_report import battery_report
     from animalcat.service.reporting.page import html_page
 
-    battery = load(digest, Path(folder))
+    battery = load(digest, folder)
     layout = layout_on(battery, "") if battery.layout is not None else None
     report = battery_report(name, battery, layout, MAPS)
     arenas = {one.name: battery.arena_yaml(one) for one in battery.instances}

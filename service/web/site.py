@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import grpc
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import Scope
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).parent
 _FORGED: Final = Markup('<input type="hidden" name="{}" value="{}">')
+T = TypeVar("T")
+_LOOK_SECONDS: Final = 0.5
 VISIT: Final = "visit"
 """The cookie of who was let in."""
 
@@ -263,3 +266,19 @@ class Site:
 def not_found_error(words: str) -> HTTPException:
     """Return the error for what there is not."""
     return HTTPException(HTTPStatus.NOT_FOUND, words)
+
+
+async def while_asked(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return what some work gives; it ends when the browser goes.
+
+    Raises:
+        HTTPException: The browser has gone.
+    """
+    task = asyncio.create_task(work)
+    try:
+        while not (await asyncio.wait({task}, timeout=_LOOK_SECONDS))[0]:
+            if await request.is_disconnected():
+                raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, "the browser has gone")
+        return task.result()
+    finally:
+        task.cancel()

@@ -17,7 +17,7 @@ from animalcat.errors import AnimalcatError
 from animalcat.service.access.callers import Caller
 from animalcat.service.web.feed import Feeds, because, letter
 from animalcat.service.web.guard import WHOLE_PAGE
-from animalcat.service.web.site import Part, Site
+from animalcat.service.web.site import Part, Site, while_asked
 from animalcat.v1 import (
     campaigns_pb2,
     campaigns_pb2_grpc,
@@ -108,7 +108,7 @@ def watching(site: Site) -> Part:
         return await list_page(request, Episode, "episodes", call, wanted, session=name)
 
     async def report(request: Request) -> Response:
-        page = await site.client(request).export_profile(_id(request), "html")
+        page = await while_asked(request, site.client(request).export_profile(_id(request), "html"))
         return HTMLResponse(page, headers={"content-security-policy": WHOLE_PAGE})
 
     async def campaigns(request: Request) -> Response:

@@ -21,6 +21,10 @@ HOSTILE = {
     "deep flow": ("[" * 200_000, "too-deep"),
     "deep block": ("- " * 200_000, "too-deep"),
     "deep mapping": ("? " * 200_000, "too-deep"),
+    "deep aliases": (
+        "".join(f"a{k}: &a{k} {'[' * 28}{'*a' * (k > 0)}{k - 1}{']' * 28}\n" for k in range(40)),
+        "too-deep",
+    ),
     "too long": ("#" * (MAX_BYTES + 1), "too-large"),
     "no mapping": ("[" + "1," * 50_000 + "]", "wrong-type"),
     "null byte": ("!ArenaConfig\narenas: \x00\n", "not-yaml"),

@@ -142,9 +142,10 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused(name: str, tmp_path: Path) 
         read(tmp_path / name)
 
 
-def test_an_hdf5_file_on_which_its_library_hangs_is_refused() -> None:
+@pytest.mark.parametrize("form", [Path, Path.read_bytes])
+def test_an_hdf5_file_on_which_its_library_hangs_is_refused(form: Callable[[Path], Any]) -> None:
     with pytest.raises(ValueError, match="this is no netCDF file"):
-        read_results(FIXTURES / "hangs.nc")
+        read_results(form(FIXTURES / "hangs.nc"))
 
 
 def member(name: str, size: int = 0, **changes: Any) -> tuple[tarfile.TarInfo, int]:

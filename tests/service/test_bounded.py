@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ import pytest
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.bounded import run_bounded
 from animalcat.service.operations import StoppedError
-from animalcat.service.rpc import sessions
-from animalcat.v1 import sessions_pb2
+from animalcat.service.reporting import session_page
+from animalcat.service.rpc import profiles, sessions
+from animalcat.service.web import batteries, filming
+from animalcat.v1 import results_pb2, sessions_pb2
+from tests.service.test_web import serve_it
 
 PROGRAM = """
 import asyncio, sys, time
@@ -66,14 +70,24 @@ def many_steps(seconds: float, *, tick: Any) -> str:
     return "done"
 
 
+def children(of: str) -> list[psutil.Process]:
+    """The processes of this one whose command has a word."""
+    found: list[psutil.Process] = []
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):  # it has ended
+            if any(of in word for word in child.cmdline()):
+                found.append(child)
+    return found
+
+
 def readers() -> list[psutil.Process]:
     """The processes that read for this one."""
-    return [
-        child
-        for server in psutil.Process().children()
-        if any("forkserver" in word for word in server.cmdline())
-        for child in server.children()
-    ]
+    return [child for server in children("forkserver") for child in server.children()]
+
+
+def films() -> list[psutil.Process]:
+    """The processes that draw for this one."""
+    return children("spawn_main")
 
 
 def seen_soon(what: Any) -> bool:
@@ -126,6 +140,40 @@ async def test_layouts_that_never_end_hold_no_other_caller(
         assert error.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     await service.sessions.ListSessions(sessions_pb2.ListSessionsRequest(), timeout=SOON)
     assert await asyncio.to_thread(seen_soon, lambda: not readers())
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_reports_and_films_of_callers_that_have_gone_end(
+    start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve_it(start, tmp_path) as (service, browser):
+        await browser.enter()
+        session = await service.create(1)
+        await service.play(session)
+        at = f"/{session}/episodes/0/film/0"
+        monkeypatch.setattr(filming, "IDLE_SECONDS", 1.0)
+        assert (await browser.get(at, timeout=None)).status_code == 200
+        assert films()
+        assert await asyncio.to_thread(seen_soon, lambda: not films())
+        monkeypatch.setattr(batteries, "LEFT_SECONDS", 1.0)
+        monkeypatch.setattr(batteries, "_sheet", spin)
+        monkeypatch.setattr(session_page, "session_page", spin)
+        monkeypatch.setattr(profiles, "write_posterior", spin)
+        page = asyncio.create_task(browser.get(f"/{session}/report"))
+        assert "is being made" in (await browser.get("/batteries/small/sheet")).text
+        forms = (results_pb2.PROFILE_FORMAT_HTML, results_pb2.PROFILE_FORMAT_NETCDF)
+        calls = [
+            service.profiles.ExportProfile(
+                results_pb2.ExportProfileRequest(name=f"{session}/profile", format=forms[k % 2])
+            )
+            for k in range(12)
+        ]
+        assert await asyncio.to_thread(seen_soon, readers)
+        await service.sessions.ListSessions(sessions_pb2.ListSessionsRequest(), timeout=SOON)
+        page.cancel()
+        for call in calls:
+            call.cancel()
+        assert await asyncio.to_thread(seen_soon, lambda: not readers())
 
 
 @pytest.mark.parametrize("what", ["thread", "loop"])

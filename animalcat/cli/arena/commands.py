@@ -321,6 +321,7 @@ def show(
 
             at_rest = measurement.played[0].at_rest if with_features else None
             draw_map(placement, output, title=file.name, survey=at_rest)
+        mark(output.parent)
     except (OSError, ValueError) as error:
         fail(f"cannot write {output}: {error}")
     wrote("view" if first_person else "map", output)

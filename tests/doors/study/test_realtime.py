@@ -12,7 +12,15 @@ from starlette.routing import WebSocketRoute
 from starlette.testclient import TestClient, WebSocketTestSession
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from animalcat.doors.study.realtime import AHEAD, Decision, Frame, Key, Screen, with_screen
+from animalcat.doors.study.realtime import (
+    AHEAD,
+    Decision,
+    Frame,
+    Key,
+    Screen,
+    Timing,
+    with_screen,
+)
 
 FRAME = Frame(bytes(12), {"resolution": 2}, over=False)
 STAY = Decision(0, None)
@@ -97,3 +105,18 @@ def test_a_key_pressed_before_there_is_anything_to_see_answers_nothing() -> None
     assert decisions == [Decision(3, None), Decision(3, 1010.0)]
     assert keys[0] == ("ahead", True, 10.0)  # held since before the first frame
     assert [(key.down, key.at) for key in keys[-2:]] == [(False, 1055.0), (True, 1060.0)]
+
+
+def test_a_time_that_is_no_number_is_not_kept() -> None:
+    kept: list[Timing] = []
+
+    async def show(screen: Screen) -> None:
+        kept.append(await screen.show(FRAME, 0.0, STAY))
+        await many(screen)
+
+    with page_given_to(show).websocket_connect("/") as page:
+        page.send_text(f'{{"seen": {number_of(page)}, "received": NaN}}')
+        with suppress(WebSocketDisconnect):
+            while page.receive_bytes():
+                pass
+    assert kept[0].received is None
