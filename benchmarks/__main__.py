@@ -19,6 +19,7 @@ PARTS: Final[Mapping[str, str]] = {
     "layouts": "updates, choices and fits",
     "saving": "what adaptive choice saves beside a random order",
     "coverage": "whether intervals contain the true value, and how sessions end",
+    "comparing": "agents told apart or alike, beside an oracle",
     "recovery": "profiles of agents with planted limits",
     "demo": "how often the demo finds what it planted",
     "papers": "published tables and figures, ours beside the printed ones",

@@ -48,6 +48,7 @@ from animalcat.cli.shared.remote import (
     AllowPlugin,
     Every,
     Limit,
+    Margin,
     client_for,
     data_folder,
     place,
@@ -155,6 +156,7 @@ def show(
     limit: Limit = None,
     everybodys: Everybodys = False,
     owner: OfOwner = "",
+    margin: Margin = 0.1,
 ) -> None:
     """Show the profiles of a campaign's agents side by side: their ranks, and how they differ.
 
@@ -162,7 +164,7 @@ def show(
     """
     with client_for() as client:
         if campaign:
-            show_campaign(client, client.get_campaign(campaign))
+            show_campaign(client, client.get_campaign(campaign), margin)
         else:
             asked = whose(everybodys, owner)
             _list(some(lambda most: client.campaigns(whose=asked, limit=most), every, limit))

@@ -19,20 +19,21 @@ _SHOWN_AGENTS: Final = 8
 """Agents of a campaign that a list names."""
 
 
-def campaign_json(client: Client, campaign: Campaign) -> dict[str, Any]:
+def campaign_json(client: Client, campaign: Campaign, margin: float) -> dict[str, Any]:
     """Return a campaign with its profiles, their comparison, and what all agents played.
 
     Args:
         client: To the server.
         campaign: The campaign.
+        margin: Largest difference of success rates that counts as alike.
     """
-    profiles = _profiles(client, campaign)
-    known = _comparison_of(profiles)
+    profiles, common = _profiles(client, campaign), client.common_outcomes(campaign.id)
+    known = _comparison_of(profiles, common, margin)
     return {
         **campaign_row(campaign),
         "sessions": [session_row(session) for session in campaign.sessions],
         "profiles": profiles,
-        "common": client.common_outcomes(campaign.id),
+        "common": common,
         "comparison": known and known.to_dict(),
     }
 
@@ -46,20 +47,24 @@ def _profiles(client: Client, campaign: Campaign) -> dict[str, dict[str, Any]]:
     }
 
 
-def _comparison_of(profiles: dict[str, dict[str, Any]]) -> Comparison | None:
+def _comparison_of(
+    profiles: dict[str, dict[str, Any]], common: dict[str, list[bool | None]], margin: float
+) -> Comparison | None:
     """The agents side by side; None where there are not two."""
     # To compare needs the server extra; to list does not.
     from animalcat.service.reporting.comparison import compare
 
-    return compare(profiles, mixed=True) if len(profiles) > 1 else None
+    if len(profiles) < 2:
+        return None
+    return compare(profiles, mixed=True, margin=margin, common=common)
 
 
-def show_campaign(client: Client, campaign: Campaign) -> None:
+def show_campaign(client: Client, campaign: Campaign, margin: float = 0.1) -> None:
     """Print what `campaign_json` returns, as tables or as JSON."""
     from animalcat.cli.shared.comparing import show_comparison
     from animalcat.cli.shared.tables import INTERVAL, profile_rows
 
-    row = campaign_json(client, campaign)
+    row = campaign_json(client, campaign, margin)
     if common().as_json:
         print_json(row)
         return
@@ -83,7 +88,7 @@ def show_campaign(client: Client, campaign: Campaign) -> None:
     for session in campaign.sessions:
         for change in session.identity.changes:
             say(f"warning: {session.spec.agent}: {change}")
-    if (known := _comparison_of(profiles)) is not None:
+    if (known := _comparison_of(profiles, row["common"], margin)) is not None:
         show_comparison(known)
         return
     for agent, profile in profiles.items():

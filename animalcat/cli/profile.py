@@ -20,6 +20,7 @@ from animalcat.cli.shared.output import (
 )
 from animalcat.cli.shared.remote import (
     AllowPlugin,
+    Margin,
     client_for,
     same_place,
 )
@@ -183,13 +184,15 @@ def compare(
             "same in all.",
         ),
     ] = False,
+    margin: Margin = 0.1,
 ) -> None:
     """Compare agents, from the draws of their posteriors.
 
     For each node it is said how the agents rank, which cannot be told apart, and how much more the
     first of them has than each other, with probabilities and 90 % intervals. What was different
     when they were measured is said. Different layouts, backends or observations are compared only
-    with --mixed.
+    with --mixed. Of up to five agents that were given the same arenas it is said which are told
+    apart by their success, and which are alike within --margin.
     """
     from animalcat.cli.shared.comparing import (
         read_measured,
@@ -197,13 +200,14 @@ def compare(
         side_by_side,
         write_comparison,
     )
+    from animalcat.layouts.adaptive.paired import FAMILY
     from animalcat.layouts.explaining.wording import few_of
 
-    measured = read_measured(sessions, whole=len(sessions) == 2)
-    known = side_by_side(measured, mixed=mixed)
+    measured = read_measured(sessions, whole=len(sessions) <= FAMILY)
+    known = side_by_side(measured, mixed=mixed, margin=margin)
     if output is not None:
         title = f"Comparison of {few_of(list(known.profiles))}"
-        write_comparison(known, output, title, known.notes()[-1:] if known.same_arenas else ())
+        write_comparison(known, output, title, known.told())
     show_comparison(known)
 
 

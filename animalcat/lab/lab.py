@@ -231,8 +231,8 @@ class Lab(Client):
             preset: A ready-made rule: "quick" (at most 30 episodes), "standard" (100) or "thorough"
                 (400). Options change parts of it.
             take: Which session of all with the same agent, battery and options; 2 begins another.
-            against: Another agent's result or session: play the arenas that it has played, in the
-                same order, until the two are told apart.
+            against: Another agent's result or session: play the arenas that were drawn for it, in
+                the same order, until the two are told apart.
             observation_spec: What the agent sees; rays by default. Options change parts of it.
             bounds: Within what a process of the agent's own plays; see `animalcat.apart`.
             on_episode: Is told of every episode that ended, of an agent in this process.

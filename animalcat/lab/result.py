@@ -150,16 +150,18 @@ class Result:
 
         return Pictures(self.profile, lambda: self.fit)
 
-    def compare(self, *others: Result, mixed: bool = False) -> Comparison:
+    def compare(self, *others: Result, mixed: bool = False, margin: float = 0.1) -> Comparison:
         """Put agents side by side: ranks, and differences with their intervals.
 
         Args:
             *others: Results of other agents, or of the same one at another time.
             mixed: Compare them also where layouts, backends or observations differ.
+            margin: Largest difference of success rates that counts as alike.
 
         Raises:
             AnimalcatError: They cannot be compared.
         """
+        from animalcat.layouts.adaptive.paired import FAMILY
         from animalcat.plots.given import number_agents
         from animalcat.service.reporting.comparison import MixedError, compare
 
@@ -171,11 +173,11 @@ class Result:
                     "INVALID_REQUEST",
                 )
         results = [self, *others]
-        played = len(results) == 2  # of more, nobody is told who passed what
+        played = len(results) <= FAMILY  # of more, nobody is told who passed what
         drawn = [result.drawn(played=played) for result in results]
         named = dict(zip(number_agents([one.agent for one in drawn]), drawn, strict=True))
         try:
-            return compare(named, mixed=mixed)
+            return compare(named, mixed=mixed, margin=margin)
         except MixedError as error:
             raise AnimalcatError(f"{error} Say mixed=True to compare them all the same.") from None
         except ValueError as error:

@@ -89,7 +89,7 @@ def measure(
         layout_variant: Variant of it.
         preset: "quick", "standard" or "thorough".
         take: Which session of all with the same agent, battery and options; 2 begins another.
-        against: Another agent's result or session: play what that has played.
+        against: Another agent's result or session: play what was drawn for that.
         observation_spec: What the agent sees. By default what the environment of a model shows, or
             else what its spaces say; rays for all others.
         on_episode: Is told of every episode that ended.

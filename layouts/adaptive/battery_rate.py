@@ -5,11 +5,12 @@ played is known, so only the number of successes among the rest is in question. 
 leads is the expected one: successes so far, and for the rest what layout and constant rates
 predict, mixed by how well each has predicted so far, but never outside the interval.
 
-There are two intervals, and neither needs the layout. Where draws were even and the number of
-episodes was set beforehand, the successes are hypergeometric, and the interval is the exact one: of
-the numbers under which neither so few nor so many have a probability below 0.05 (Clopper and
-Pearson 1934; for finite populations Wright 1991, Exact confidence bounds when sampling from small
-finite universes). Everywhere else it is one that is valid at any time.
+One interval is what the layout predicts: of its posterior, with the chance of each instance that is
+left. It holds if the layout does. Beside it stands one that needs no layout. Where draws were even
+and the number of episodes was set beforehand, the successes are hypergeometric, and the interval is
+the exact one: of the numbers under which neither so few nor so many have a probability below 0.05
+(Clopper and Pearson 1934; for finite populations Wright 1991, Exact confidence bounds when sampling
+from small finite universes). Everywhere else it is one that is valid at any time.
 
 For that each hypothetical number is tested by betting (Waudby-Smith and Ramdas 2020, Confidence
 sequences for sampling without replacement; 2024, Estimating means of bounded random variables by
@@ -42,6 +43,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -70,6 +72,8 @@ _LEAST: Final = -50.0
 """Logarithm of the least factor of a stake."""
 _DIGITS: Final = 1e4
 """Logarithms of factors are rounded down to multiples of 1 / _DIGITS."""
+_NORMAL: Final = np.array([NormalDist().inv_cdf((k + 0.5) / 9.0) for k in range(9)])
+"""Equally likely deviations of a sum of chances, in units of its standard deviation."""
 _NOTHING: Final = "nothing was played"
 _EVENLY: Final = 1e-9
 """By how much propensities of even draws may differ, as a share of each."""
@@ -107,6 +111,8 @@ class BatteryRate:
         value: Expected share of successes, within the interval; None if nothing can be told.
         low: Lower end of the interval; None if nothing can be told.
         high: Its upper end; None if nothing can be told.
+        predicted: The interval that the layout predicts; None where it does not describe the agent,
+            or nothing was played.
         share: Probability with which an exact interval holds, and with which those of all episodes
             hold together if they are valid at any time.
         exact: Whether the interval is exact; else it is valid at any time.
@@ -120,6 +126,7 @@ class BatteryRate:
     value: float | None
     low: float | None
     high: float | None
+    predicted: tuple[float, float] | None = None
     share: float = SHARE
     exact: bool = False
     since: str = ""
@@ -142,21 +149,54 @@ class BatteryRate:
         all_of_it = f"the whole battery of {of} arenas"
         covered = f"the {self.instances} arenas that the layout covers, of {of} in the battery"
         about = f"Success rate over {all_of_it if self.instances == of else covered}"
+        sure = f"{100 * self.share:g} %"
         if self.value is None or self.low is None or self.high is None:
             told = f", {self.passed} passed" if self.played else ""
             were = f"{self.played} were played"
-            return f"{about}: cannot be told, since {self.why} ({were}{told})."
+            cannot = f"{about}: cannot be told whatever holds, since {self.why} ({were}{told})."
+            if self.predicted is None:
+                return cannot
+            return f"{cannot} It is {_percent(*self.predicted)} ({sure}) if the layout holds."
         value = f"{100 * self.value:.0f} %"
         if self.played == self.instances:
             return f"{about}: {value} (all were played)."
-        interval = f"{100 * self.share:g} %: {100 * self.low:.0f} to {100 * self.high:.0f} %"
+        whole = _percent(self.low, self.high)
+        interval = f"{_percent(*self.predicted)} if the layout holds; " if self.predicted else ""
         rest = (self.value * self.instances - self.passed) / (self.instances - self.played)
         kind = "exact" if self.exact else "valid at any time"
         return (
-            f"{about}: {value} ({interval}). It passed {self.passed} of {self.played} played, and "
-            f"is expected to pass {100 * rest:.0f} % of the rest. The interval holds whether or "
-            f"not the layout describes the agent. It is {kind}, since {self.since}."
+            f"{about}: {value} ({sure}: {interval}whatever holds, {whole}). It passed "
+            f"{self.passed} of {self.played} played, and is expected to pass {100 * rest:.0f} % of "
+            f"the rest. The {'second ' if interval else ''}interval is {kind}, since {self.since}."
         )
+
+
+def _percent(low: float, high: float) -> str:
+    return f"{100 * low:.0f} to {100 * high:.0f} %"
+
+
+def predict_rate(
+    each: Floats, count: Floats, weights: Floats, passed: int, size: int
+) -> tuple[float, float]:
+    """The interval of the success rate on a whole battery that a posterior predicts.
+
+    Args:
+        each: Probability of success of each distinct instance by each particle, (distinct,
+            particles).
+        count: How many instances without an outcome each of them stands for, (distinct,).
+        weights: Of the particles, (particles,).
+        passed: Successes among the instances with an outcome.
+        size: Number of instances.
+    """
+    means = passed + portable.dot(each.T, count)
+    sds = np.sqrt(portable.dot((each * (1.0 - each)).T, count))
+    numbers = np.clip((means + sds * _NORMAL[:, np.newaxis]).ravel(), passed, size)
+    order = np.argsort(numbers, kind="stable")
+    sums = np.cumsum(np.tile(weights / weights.sum(), len(_NORMAL))[order]) / len(_NORMAL)
+    ends = [0.5 * (1.0 - SHARE), 0.5 * (1.0 + SHARE)]
+    places = np.searchsorted(sums, ends).clip(max=len(order) - 1)
+    low, high = (numbers[order[places]] / size).tolist()
+    return low, high
 
 
 def totals(size: int) -> Ints:
@@ -235,7 +275,10 @@ class RateBettor:
 
 
 def battery_rate(
-    size: int, plays: Iterable[tuple[Wager | None, bool | None]], expected: float
+    size: int,
+    plays: Iterable[tuple[Wager | None, bool | None]],
+    expected: float,
+    predicted: tuple[float, float] | None = None,
 ) -> BatteryRate:
     """Collect the wagers of a session.
 
@@ -246,6 +289,7 @@ def battery_rate(
             nothing of other instances: no other could be chosen, or outcomes that the wager
             rested on were taken back.
         expected: How many of the instances without an outcome are expected to succeed.
+        predicted: What `predict_rate` returns; None where the layout predicts nothing.
     """
     known = list(plays)
     passed = sum(success is True for _, success in known)
@@ -257,7 +301,7 @@ def battery_rate(
     ]
     if played < size and not (played and counting):
         why = _NO_DRAW if played else _NOTHING
-        return BatteryRate(size, played, passed, None, None, None, why=why)
+        return BatteryRate(size, played, passed, None, None, None, predicted, why=why)
     since, exact = "", False
     if played == size:
         low = high = passed
@@ -270,7 +314,7 @@ def battery_rate(
     value = min(max(passed + expected, low), high)
     whole = max(size, 1)
     ends = value / whole, low / whole, high / whole
-    return BatteryRate(size, played, passed, *ends, exact=exact, since=since)
+    return BatteryRate(size, played, passed, *ends, predicted, exact=exact, since=since)
 
 
 def _not_exact(wagers: Sequence[Wager], played: int, begun: int) -> str:

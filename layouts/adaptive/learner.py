@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History, Rows
-from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, Wager, battery_rate
+from animalcat.layouts.adaptive.battery_rate import (
+    BatteryRate,
+    RateBettor,
+    Wager,
+    battery_rate,
+    predict_rate,
+)
 from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
 from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_on_rules
@@ -693,8 +699,9 @@ class Learner:
     def battery_rate(self) -> BatteryRate:
         """The success rate if every instance of the battery were played once.
 
-        Its interval holds also where the layout is wrong. It is exact where draws were even and the
-        number of episodes was set beforehand, and else valid at any time.
+        One interval is what the layout predicts. The other holds also where the layout is wrong. It
+        is exact where draws were even and the number of episodes was set beforehand, and else valid
+        at any time.
         """
         own = ~self.bank.offered
         size = int(np.count_nonzero(own))
@@ -715,7 +722,12 @@ class Learner:
         each = bank.evaluator.by_instance(posterior.particles, bank.distinct, np.float64)
         predicted = np.asarray(portable.dot(each, posterior.weights))[bank.place[rest]]
         expected = float(self._bettor.mixed(predicted).sum())
-        return battery_rate(size, plays.values(), expected)
+        layouts_own = None
+        if plays and not self.contradicted:
+            count = np.bincount(bank.place[rest], minlength=len(each)).astype(np.float64)
+            passed = sum(success is True for _, success in plays.values())
+            layouts_own = predict_rate(each, count, posterior.weights, passed, size)
+        return battery_rate(size, plays.values(), expected, layouts_own)
 
     @property
     def _succeeds(self) -> bool:

@@ -17,7 +17,7 @@ from math import hypot, sqrt
 from statistics import NormalDist
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from animalcat.layouts.adaptive.paired import compare
+from animalcat.layouts.adaptive.paired import mean_interval
 
 Standing: TypeAlias = Literal["main reason", "a reason", "not the main reason", "harder", ""]
 """What a pair's difference says of what the control takes away; empty for nothing yet."""
@@ -119,8 +119,7 @@ class ControlComparison:
             return unpaired_interval(*self.changed, *self.plain, error)
         alike = self.both + self.neither
         differences = [1.0] * self.only_changed + [-1.0] * self.only_plain + [0.0] * alike
-        found = compare(differences, error)
-        return found.low, found.high
+        return mean_interval(differences, error)
 
     def standing(self, error: float = ERROR) -> Standing:
         """What the difference says of what the control takes away, if pairs are compared.

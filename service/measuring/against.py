@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Final
 
 from animalcat.alike import conditions_of, differing
-from animalcat.layouts.adaptive.paired import DECISIVE, CommonInstances, common_instances, e_value
+from animalcat.layouts.adaptive.paired import (
+    ERROR,
+    CommonInstances,
+    PairedComparison,
+    common_instances,
+    compare,
+    p_value,
+)
 from animalcat.service.errors import Code, ServiceError
 from animalcat.values import Episode, Opponent, Outcome, Session, SessionSpec
+
+DRAWN: Final = frozenset({"listed", "random"})
+"""Reasons of decisions that earlier outcomes had no say in."""
 
 
 def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Opponent:
     """Return the outcomes that a session is to be compared with, in the order played.
 
-    Of an arena that the other agent played more than once, its first outcome counts.
+    They are those before the first arena that earlier outcomes had a say in, since only arenas that
+    were drawn are a sample of the battery. Of an arena that the other agent played more than once,
+    its first outcome counts.
 
     Args:
         spec: The session that is to be created, with the digest of its battery.
@@ -45,6 +57,8 @@ def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Op
         )
     outcomes: dict[str, float] = {}
     for episode in sorted(attempts, key=lambda attempt: (attempt.number, attempt.attempt)):
+        if episode.decision.reason not in DRAWN:
+            break
         if episode.counts and episode.decision.made is None:
             success = float(episode.outcome is Outcome.SUCCESS)
             outcomes.setdefault(episode.decision.instance, success)
@@ -56,12 +70,10 @@ def specify_comparison(
 ) -> SessionSpec:
     """Return the specification of a session that plays what its opponent has played.
 
-    The arenas come in the order in which the opponent played them. An arena was then chosen by
-    earlier outcomes alone, so a pair of equal agents is a fair bet, also where the opponent's
-    arenas and their number depended on its outcomes. In another order, outcomes that are still to
-    come have a say in which arenas there are. The session ends when the agents are told apart, when
-    every common arena is played, or when its budget is used up, and for no other reason: its
-    targets only say what is known of each capability.
+    The arenas come in the order in which the opponent played them. So a pair of equal agents is a
+    fair bet, also where their number depended on the opponent's outcomes. The session ends when the
+    agents are told apart, when every common arena is played, or when its budget is used up, and for
+    no other reason: its targets only say what is known of each capability.
 
     Args:
         spec: The specification that was asked for.
@@ -77,7 +89,8 @@ def specify_comparison(
         raise ServiceError(
             Code.INVALID_REQUEST,
             f"against {opponent.session}: it has no finished episode of an arena that this layout "
-            "covers; let it play first, or choose another session or layout",
+            "covers and that was drawn before any was chosen by what it had passed; let it play "
+            "first, with --policy random, or choose another session or layout",
         )
     return replace(
         spec,
@@ -95,10 +108,6 @@ def specify_comparison(
 class Comparison:
     """The pairs of outcomes of a session and of its opponent, as they come in.
 
-    The arenas were chosen for the opponent and are no sample of the battery. So no interval of a
-    difference is made of them. There is what differs on these arenas, and the evidence that the
-    agents differ, which holds however arenas were chosen.
-
     Attributes:
         opponent: The other agent's outcomes.
     """
@@ -115,7 +124,7 @@ class Comparison:
     @property
     def apart(self) -> bool:
         """Whether the agents are told apart."""
-        return e_value(self._differences) >= DECISIVE
+        return p_value(self._differences, len(self.opponent.outcomes)) <= ERROR
 
     @property
     def shared(self) -> CommonInstances:
@@ -129,12 +138,8 @@ class Comparison:
     def words(self) -> str:
         """What the pairs say so far, in a sentence."""
         other = self.opponent.agent
-        verdict = "told apart from" if self.apart else "cannot be told from"
-        return (
-            f"{verdict} {other}: {self.shared.words('this agent', other)} (bets that they differ "
-            f"have multiplied their stake by {e_value(self._differences):.3g}; {DECISIVE:g} tells "
-            "agents apart)"
-        )
+        shared = self.shared.words("this agent", other)
+        return f"this agent and {other} are {self._rates.words}; {shared}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what profiles have of it, as JSON values."""
@@ -142,15 +147,17 @@ class Comparison:
         return {
             "session": self.opponent.session,
             "agent": self.opponent.agent,
-            "pairs": both.pairs,
             "both_passed": list(both.both_passed),
             "both_failed": list(both.both_failed),
             "only_this": list(both.only_first),
             "only_other": list(both.only_second),
-            "e_value": e_value(self._differences),
-            "apart": self.apart,
+            **self._rates.to_dict(),
             "words": self.words,
         }
+
+    @property
+    def _rates(self) -> PairedComparison:
+        return compare(self._differences, len(self.opponent.outcomes))
 
     @property
     def _differences(self) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -12,7 +13,15 @@ import numpy as np
 from animalcat.alike import Difference, conditions_of
 from animalcat.alike import differing as unlike
 from animalcat.envs.agents.fingerprint import AgentFingerprint, differences
-from animalcat.layouts.adaptive.paired import CommonInstances, common_instances
+from animalcat.layouts.adaptive.paired import (
+    FAMILY,
+    MARGIN,
+    CommonInstances,
+    Outcomes,
+    PairedComparison,
+    common_instances,
+    compare_all,
+)
 from animalcat.layouts.checking.compare import (
     AgentStanding,
     Posterior,
@@ -38,8 +47,8 @@ MIXED: Final = "mixed"
 _LABELS: Final = 8
 """Lines of labels that are shown at most."""
 _RULE: Final = (
-    "Rank 1 has the most. None of a group is told apart from its first, which has less than the "
-    "first of the group above with a probability of 95 % at least"
+    "Rank 1 has the most. The first of a group has less than the first of the group above with a "
+    "probability of 95 % at least, if the layout describes both and nobody chose when to look"
 )
 
 
@@ -71,6 +80,8 @@ class Comparison:
         differences: What was different when they were measured.
         same_arenas: Who passed which of the arenas that both played, of two agents that were
             measured on one battery; else None.
+        rates: How the success rates of every two differ over the battery, by their names; none
+            where they share no arenas that were drawn for all, and of many agents.
     """
 
     profiles: Mapping[str, Row]
@@ -78,6 +89,7 @@ class Comparison:
     scales: Mapping[str, Scale]
     differences: Sequence[Difference]
     same_arenas: CommonInstances | None
+    rates: Mapping[tuple[str, str], PairedComparison]
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -93,10 +105,15 @@ class Comparison:
     def notes(self) -> list[str]:
         """What has to be known before any number is read, one sentence each."""
         notes = [*self.labels(), *(difference.sentence for difference in self.differences)]
+        return [*notes, *self.told()]
+
+    def told(self) -> list[str]:
+        """What is told of the arenas that agents have in common, one sentence each."""
+        told: list[str] = []
         if self.same_arenas is not None:
             first, second = self.profiles
-            notes.append(f"{first} and {second}: {self.same_arenas.words(first, second)}.")
-        return notes
+            told.append(f"{first} and {second}: {self.same_arenas.words(first, second)}.")
+        return [*told, *(f"{a} and {b} are {one.words}." for (a, b), one in self.rates.items())]
 
     def labels(self) -> list[str]:
         """What every reader has to know of agents, with their names, a line for each label."""
@@ -144,6 +161,9 @@ class Comparison:
             ],
             "nodes": list(self.nodes),
             "same_arenas": self.same_arenas and asdict(self.same_arenas),
+            "rates": [
+                {"agents": list(pair), **found.to_dict()} for pair, found in self.rates.items()
+            ],
             "standings": [row.to_dict() for row in self.standings],
             "approximate": any(posterior.approximate for posterior in self.posteriors),
             "notes": self.notes(),
@@ -206,7 +226,13 @@ class Comparison:
     _repr_html_ = to_html
 
 
-def compare(agents: Mapping[str, Measured], *, mixed: bool = False) -> Comparison:
+def compare(
+    agents: Mapping[str, Measured],
+    *,
+    mixed: bool = False,
+    margin: float = MARGIN,
+    common: Mapping[str, Outcomes] | None = None,
+) -> Comparison:
     """Put agents side by side.
 
     Args:
@@ -214,6 +240,9 @@ def compare(agents: Mapping[str, Measured], *, mixed: bool = False) -> Compariso
         mixed: Whether agents that were measured with different layouts, backends or observations
             may be compared. Of different layouts, the nodes are compared that have the same name,
             kind, unit and range in all.
+        margin: Largest difference of success rates that counts as alike.
+        common: What each made of the arenas that were drawn for all; None to take it from what is
+            known of each.
 
     Raises:
         MixedError: They differ in that, and `mixed` was not said.
@@ -262,6 +291,7 @@ def compare(agents: Mapping[str, Measured], *, mixed: bool = False) -> Compariso
         _scales(list(agents.values()), posteriors[0]),
         what_differs,
         _same_arenas(list(agents.values()), profiles),
+        _rates(_drawn_for_all(agents, profiles) if common is None else common, margin),
     )
 
 
@@ -293,6 +323,34 @@ def _same_arenas(agents: Sequence[Measured], profiles: Mapping[str, Row]) -> Com
     if len(agents) != 2 or len(batteries) > 1:
         return None
     return common_instances(*passed) if passed[0].keys() & passed[1].keys() else None
+
+
+def _part(about: Row, name: str) -> Row:
+    return about.get(name) or {}
+
+
+def _drawn_for_all(
+    agents: Mapping[str, Measured], profiles: Mapping[str, Row]
+) -> dict[str, Outcomes]:
+    """What agents made of the arenas that their sessions, or one another's, were given to play."""
+    abouts = [_about(profile) for profile in profiles.values()]
+    if len({about.get("battery_digest") for about in abouts}) > 1:
+        return {}
+    faced: set[Any] = {_part(about, "comparison").get("session") for about in abouts}
+    orders: list[list[str]] = [
+        list(_part(about, "policy").get("order") or [])
+        for about in abouts
+        if str(about.get("session", "")).removeprefix("sessions/") not in faced
+    ]
+    same = takewhile(lambda names: len(set(names)) == 1, zip(*orders, strict=False))
+    drawn = [names[0] for names in same]
+    passed = {name: getattr(agent, "passed", {}) for name, agent in agents.items()}
+    return {name: [known.get(one) for one in drawn] for name, known in passed.items()}
+
+
+def _rates(outcomes: Mapping[str, Outcomes], margin: float) -> dict[tuple[str, str], Any]:
+    few = {name: known for name, known in outcomes.items() if any(p is not None for p in known)}
+    return compare_all(few, margin) if 2 <= len(outcomes) <= FAMILY else {}
 
 
 def differing(profiles: Mapping[str, Row]) -> list[Difference]:

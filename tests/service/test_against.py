@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -31,6 +31,7 @@ from animalcat.values import (
 from .conftest import AGENT
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+RANDOM: Final = sessions_pb2.SelectionPolicy(name=sessions_pb2.POLICY_NAME_RANDOM)
 SPEC: Final = SessionSpec("other", "navigation", "digest")
 
 
@@ -41,7 +42,9 @@ class Attempt(NamedTuple):
     attempt: int = 0
 
 
-def opponent_of(spec: SessionSpec, attempts: Sequence[Attempt]) -> Opponent:
+def opponent_of(
+    spec: SessionSpec, attempts: Sequence[Attempt], reasons: Mapping[str, str] | None = None
+) -> Opponent:
     """What a session faces of another one with the same settings and these attempts."""
     session = Session("first", spec, SessionState.FINISHED, "", NOW)
     episodes = [
@@ -49,7 +52,7 @@ def opponent_of(spec: SessionSpec, attempts: Sequence[Attempt]) -> Opponent:
             "first",
             number,
             attempt,
-            Decision(instance, 0.0, 1.0, 0.5, {}, "random"),
+            Decision(instance, 0.0, 1.0, 0.5, {}, (reasons or {}).get(instance, "random")),
             outcome=outcome,
         )
         for number, instance, outcome, attempt in attempts
@@ -87,13 +90,20 @@ def test_pairs_are_counted_once_and_by_arena() -> None:
     told = found.to_dict()
     assert (told["pairs"], told["both_passed"], told["both_failed"]) == (10, ["a0", "a1"], [])
     assert (told["only_this"], told["only_other"]) == ([f"a{i}" for i in range(2, 10)], [])
-    assert found.apart == (told["e_value"] >= 20.0)
+    assert found.apart == told["apart"] == (told["p_value"] <= 0.05)
     assert found.apart
-    assert found.words.startswith(
-        "told apart from other: of the 10 arenas that both played, both passed 2 and both failed "
-        "0; only this agent passed 8 (a2, a3, a4, a5, a6 and 3 more); only other passed 0 (bets "
-        "that they differ have multiplied their stake by "
+    assert found.words == (
+        "this agent and other are told apart after 10 of 12 common arenas: the difference is +80 "
+        "points (95 %, whenever one looks: +10 to +99; p 0.0078); of the 10 arenas that both "
+        "played, both passed 2 and both failed 0; only this agent passed 8 (a2, a3, a4, a5, a6 "
+        "and 3 more); only other passed 0"
     )
+
+
+def test_arenas_that_were_chosen_by_what_was_passed_are_no_sample() -> None:
+    attempts = [Attempt(k, name, Outcome.SUCCESS) for k, name in enumerate("abcd")]
+    reasons = {"c": "informative"}
+    assert opponent_of(SPEC, attempts, reasons).outcomes == {"a": 1.0, "b": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +157,7 @@ def facing(session: str) -> sessions_pb2.Opponent:
 async def test_a_repeated_request_makes_one_session_though_the_opponent_plays_on(
     service: Any,
 ) -> None:
-    first = await service.create(3, agent="against:first")
+    first = await service.create(3, agent="against:first", policy=RANDOM)
 
     async def play(episodes: int) -> None:
         async with service.agent(first, agent="against:first") as stream:
@@ -186,7 +196,7 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
     async with start(tmp_path) as service:
         never = sessions_pb2.StoppingRule(max_episodes=24, target_sd=0.0, futility=0.0)
         at_once = sessions_pb2.StoppingRule(max_episodes=24, target_sd=0.99)
-        first = await service.create(24, agent="backs off", stop=never)
+        first = await service.create(24, agent="backs off", stop=never, policy=RANDOM)
         await service.play(first, backward, agent="backs off")
         theirs = await play_out(service, first)
         assert len(theirs) == 24
@@ -197,10 +207,10 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
         mine = await play_out(service, better)
         passed = sum(mine.values())
         assert set(mine) <= set(theirs)
-        assert passed == 7  # six for none are not enough
+        assert passed == 6  # five for none are not enough
         assert len(mine) < 24
         found = await service.get(better)
-        assert "told apart from backs off" in found.reason
+        assert "this agent and backs off are told apart" in found.reason
         spec = found.spec
         assert spec.against.agent == "backs off"
         assert dict(spec.against.outcomes) == dict.fromkeys(theirs, 0.0)
@@ -213,11 +223,12 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
         await service.play(equal, backward)
         assert len(await play_out(service, equal)) == 24
         reason = (await service.get(equal)).reason
-        assert "cannot be told from backs off: both failed all 24 arenas" in reason
+        assert "not told apart, nor alike after 24 of 24 common arenas" in reason
+        assert "both failed all 24 arenas" in reason
         request = results_pb2.GetProfileRequest(name=f"{equal}/profile")
         profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
         assert {profile["nodes"][name]["status"] for name in ("navigationAbility",)} == {BOUNDED}
-        # All 24 arenas were played, so the rate is known; of the better agent only 7 were.
+        # All 24 arenas were played, so the rate is known; of the better agent only a few were.
         assert profile["battery_rate"]["low"] == profile["battery_rate"]["high"] == 0.0
         request = results_pb2.GetProfileRequest(name=f"{better}/profile")
         profile = json.loads((await service.profiles.GetProfile(request)).profile_json)

@@ -145,6 +145,21 @@ def test_sessions_are_compared_from_the_command_line(
     assert (lost.exit_code, "cannot be written" in lost.stderr) == (2, True), lost.stderr
 
 
+def test_rates_are_compared_on_the_arenas_that_both_were_given(both: dict[str, Results]) -> None:
+    order = [name for name in both["forward"].passed if name in [*both.values()][1].passed]
+    policy = {"order": [*order, "unplayed"]}
+    given = {name: change_one(one, policy=policy) for name, one in both.items()}
+    known = compare(given, margin=0.3)
+    (found,) = known.rates.values()
+    assert (found.pairs, found.planned) == (len(order), len(order) + 1)
+    assert found.ahead - found.behind == round(found.difference * found.pairs)
+    assert known.told()[-1].startswith(f"{' and '.join(given)} are {found.verdict} after ")
+    assert known.to_dict()["rates"][0]["agents"] == list(given)
+    assert compare(both).rates == {}
+    chosen = {**given, "forward": change_one(given["forward"], policy={"order": []})}
+    assert compare(chosen).rates == {}
+
+
 def test_two_profiles_of_one_agent_keep_their_own_numbers(
     both: dict[str, Results], tmp_path: Path
 ) -> None:

@@ -152,7 +152,7 @@ def _plan(
         typer.Option(
             metavar="SESSION",
             help="Compare with another agent's session on the same battery: play the arenas that "
-            "it has played, in the same order, until the two agents are told apart.",
+            "were drawn for it, in the same order, until the two agents are told apart.",
             show_default="none",
             rich_help_panel=PLAYED,
         ),

@@ -65,15 +65,16 @@ def read_measured(names: Sequence[str], *, whole: bool) -> dict[str, Any]:
     return dict(zip(number_agents(agents, sources), measured, strict=True))
 
 
-def side_by_side(agents: Mapping[str, Any], *, mixed: bool) -> Comparison:
+def side_by_side(agents: Mapping[str, Any], *, mixed: bool, margin: float) -> Comparison:
     """Put agents side by side; ends the command where they cannot be compared.
 
     Args:
         agents: What is known of each, by name.
         mixed: Whether different layouts, backends and observations may be compared.
+        margin: Largest difference of success rates that counts as alike.
     """
     try:
-        return compare(agents, mixed=mixed)
+        return compare(agents, mixed=mixed, margin=margin)
     except MixedError as error:
         fail(f"{error} Say --mixed to compare them all the same.")
     except ValueError as error:

@@ -27,6 +27,16 @@ Every = Annotated[
     bool,
     typer.Option("--all", help="List all, not only the first 100.", rich_help_panel=OUTPUT),
 ]
+Margin = Annotated[
+    float,
+    typer.Option(
+        "--margin",
+        metavar="SHARE",
+        min=0.001,
+        max=0.999,
+        help="Largest difference of success rates of agents that are called alike.",
+    ),
+]
 Limit = Annotated[
     int | None,
     typer.Option(

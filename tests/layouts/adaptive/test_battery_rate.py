@@ -15,6 +15,7 @@ from animalcat.layouts.adaptive.battery_rate import (
     RateBettor,
     Wager,
     battery_rate,
+    predict_rate,
 )
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Name, Policy, StoppingRule
@@ -105,16 +106,33 @@ def test_intervals_of_a_session_hold_together() -> None:
 
 
 def test_without_what_could_have_been_chosen_nothing_can_be_told() -> None:
-    assert "cannot be told, since nothing was played" in learner_of(20).battery_rate.words(20)
+    assert "cannot be told whatever holds, since nothing was played" in learner_of(
+        20
+    ).battery_rate.words(20)
     old = learner_of(20)
     for k in range(5):
         old.tell(f"i{k}", 1.0, k)  # nothing was staked on it
     found = old.battery_rate
     assert (found.played, found.passed, found.value, found.low) == (5, 5, None, None)
+    assert found.predicted is not None
     assert found.words(20) == (
-        "Success rate over the whole battery of 20 arenas: cannot be told, since none of the "
-        "arenas played was drawn at random (5 were played, 5 passed)."
+        "Success rate over the whole battery of 20 arenas: cannot be told whatever holds, since "
+        "none of the arenas played was drawn at random (5 were played, 5 passed). It is "
+        f"{100 * found.predicted[0]:.0f} to {100 * found.predicted[1]:.0f} % (90 %) if the layout "
+        "holds."
     )
+
+
+def test_what_the_layout_predicts_has_what_it_knows_and_the_chance_of_the_rest() -> None:
+    generator = np.random.default_rng(1)
+    each = generator.beta([[2.0], [8.0]], [[6.0], [2.0]], (2, 500))
+    weights = generator.uniform(0.5, 1.5, 500)
+    count = np.array([30.0, 50.0])
+    particle = generator.choice(500, size=20_000, p=weights / weights.sum())
+    drawn = 12 + generator.binomial(count.astype(int)[:, None], each[:, particle]).sum(axis=0)
+    found = predict_rate(each, count, weights, 12, 100)
+    assert found == pytest.approx(np.quantile(drawn, [0.05, 0.95]) / 100, abs=0.015)
+    assert predict_rate(each, np.zeros(2), weights, 12, 100) == (0.12, 0.12)
 
 
 def test_a_learner_that_is_restored_or_told_again_says_the_same() -> None:
@@ -196,7 +214,7 @@ def test_an_interval_says_whether_it_is_exact(
     assert found.exact == (not since)
     words = found.words(30)
     if since:
-        assert f"It is valid at any time, since {since}." in words
+        assert f"second interval is valid at any time, since {since}." in words
     else:
         end = "exact, since arenas were drawn evenly and their number, 12, was set beforehand."
         assert words.endswith(end)
