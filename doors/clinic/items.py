@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -46,6 +48,12 @@ _SLOPE_SD, _EASE_SD = 3.0, 5.0
 """Weak priors of slope and ease of an item, so that a perfect one stays finite."""
 _SHUFFLES, _SETS, _SIMULATED, _RANDOM_FORMS = 1999, 1999, 1000, 20
 """How often outcomes are shuffled and groups drawn, and how many agents and forms are."""
+_WAYS: Final = 10_000
+"""Ways of passing, up to which all are gone through."""
+_FEW: Final = 10
+"""Shuffles beyond an item, up to which the tail is followed further."""
+_REFIT: Final = 100
+"""Agents up to which items are fitted anew to outcomes that are simulated."""
 _PARTS: Final = 5
 """Parts of the agents, each of which is held out once."""
 _BLOCK: Final = 500
@@ -204,25 +212,49 @@ def discriminations(known: Abilities, seed: int, tick: Tick) -> Discriminations:
     """Fit every item, and compare it with its own outcomes shuffled between agents."""
     items = known.outcomes.shape[1]
     found = np.full((7, items), np.nan)
-    orders: dict[int, Rows] = {}
+    drawn: dict[tuple[int, int], tuple[Rows, int]] = {}
     for item in range(items):
         tick("fitting items", item, items)
         rows, share = known.without(item)
         y = known.outcomes[rows, item]
         if not len(rows) or np.ptp(y) == 0.0:
             continue
-        if len(y) not in orders:
-            shuffled = np.tile(np.arange(len(y)), (_SHUFFLES, 1))
-            orders[len(y)] = rng(seed, "clinic", len(y)).permuted(shuffled, axis=1)
+        size = len(y), int(y.sum())
+        if size not in drawn:
+            drawn[size] = _who_passes(*size, rng(seed, "clinic", size[0]))
+        who, ways = drawn[size]
         ability = share @ NODES
         ability = ability - ability.mean()
-        beyond = y[orders[len(y)]] @ ability - float(y @ ability)
-        rises, falls = (1 + np.count_nonzero(sign * beyond >= -1e-12) for sign in (1.0, -1.0))
+        told = float(y @ ability)
+        beyond = ability[who].sum(axis=1) - told
+        # Beyond the shuffles the tail is the normal one, and never rarer than one way of all.
+        sd = np.sqrt(ability @ ability * size[1] * (size[0] - size[1]) / size[0] / (size[0] - 1))
+        for place, sign in ((4, 1.0), (5, -1.0)):
+            p = (np.count_nonzero(sign * beyond >= -1e-12) + (ways > len(who))) / (
+                len(who) + (ways > len(who))
+            )
+            if ways > len(who) and p * len(who) <= _FEW:
+                p = min(p, max(float(ndtr(-sign * told / sd)), 1.0 / ways))
+            found[place, item] = p
         one = fit_item(y, share)
-        little = ndtr((one.slope - LITTLE) / one.slope_error)
         found[:4, item] = one[:4]
-        found[4:, item] = rises / (1 + _SHUFFLES), falls / (1 + _SHUFFLES), little
+        found[6, item] = ndtr((one.slope - LITTLE) / one.slope_error)
     return Discriminations(*found)
+
+
+def _who_passes(agents: int, passes: int, generator: np.random.Generator) -> tuple[Rows, int]:
+    """Who passes, a row each: in all ways where these are few, else in some; and all ways' number.
+
+    Args:
+        agents: How many there are.
+        passes: How many of them pass.
+        generator: Draws some of the ways.
+    """
+    ways = comb(agents, passes)
+    if ways <= _WAYS:
+        return np.array(list(combinations(range(agents), passes))), ways
+    order = generator.permuted(np.tile(np.arange(agents), (_SHUFFLES, 1)), axis=1)
+    return order[:, :passes], ways
 
 
 def agents_wanted(known: Abilities, found: Discriminations, which: Flags, seed: int) -> Floats:
@@ -253,9 +285,10 @@ def agents_wanted(known: Abilities, found: Discriminations, which: Flags, seed: 
 def twins(known: Abilities, seed: int, tick: Tick) -> tuple[Rows, int]:
     """Find twins: pairs of items that go together far beyond what ability explains.
 
-    What is left of outcomes when ability is taken away is correlated (Yen 1984: Q3), and compared
-    with all pairs of outcomes simulated from the fit. Pairs are named whose correlation is at least
-    `ALIKE` and beyond the simulated ones, with the share `RATE` of false alarms.
+    What is left of outcomes when ability is taken away is correlated (Yen 1984: Q3). Pairs are
+    named whose correlation is at least `ALIKE`, and beyond the highest one of any pair in all but
+    the share `RATE` of the sets that are simulated from the fit. Of few agents there are few
+    patterns of outcomes, so that the highest is 1, and none is named.
 
     Returns:
         (twins, 2): items by their indices, and the number of items with enough successes and
@@ -269,15 +302,18 @@ def twins(known: Abilities, seed: int, tick: Tick) -> tuple[Rows, int]:
     if not len(q):
         return alike, len(chosen)
     generator = rng(seed, "clinic: twins", 0)
-    times = int(np.clip(2e6 / pairs, 5, 100))
-    null: list[Floats] = []
+    times = int(np.clip(2e6 / pairs, 1 / RATE - 1, 100))
+    most: list[float] = []
     for done in range(times):
         tick("comparing pairs of items", done, times)
-        again = Abilities.of(known.model, known.simulated(generator))
-        null.append(_alike(again, chosen)[1])
-    beyond = np.sort(np.concatenate(null))
-    p = (1.0 + len(beyond) - np.searchsorted(beyond, q)) / (1.0 + times * pairs)
-    return alike[false_discovery(p, pairs)], len(chosen)
+        made = known.simulated(generator)
+        # Items with the same outcomes have the same fit, which matters where agents are few.
+        model = fit_population(known.model.items, made) if len(y) <= _REFIT else known.model
+        again = Abilities.of(model, made)
+        most.append(float(_alike(again, chosen)[1].max(initial=0.0)))
+    beyond = np.sort(most)
+    p = (1.0 + times - np.searchsorted(beyond, q - 1e-6)) / (1.0 + times)
+    return alike[p <= RATE], len(chosen)
 
 
 def _alike(known: Abilities, chosen: Rows) -> tuple[Rows, Floats]:

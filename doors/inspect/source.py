@@ -56,6 +56,7 @@ from animalcat.doors.inspect.results import CHOICES, PROFILE, SUMMARY
 from animalcat.doors.inspect.session import Session
 from animalcat.layouts.adaptive.policy import Choice
 from animalcat.layouts.library import LayoutSource
+from animalcat.layouts.model.nodes import Beta
 
 DEMANDS: Final = f"{KEY}_demands"
 """The key under which a sample's metadata has what it demands."""
@@ -255,6 +256,8 @@ def adaptive(
         for number, one in enumerate(given.dataset, start=1)  # as inspect_ai counts them
     ]
     plan = make_plan(samples, layout, demands, score=score, stop=stop, seed=seed, **options)
+    if plan.pass_mark is None and not isinstance(plan.layout.outcome, Beta):
+        _insist_on_right_or_wrong((given.scorer or ())[counts], plan.layout.name)
     for note in plan.notes:
         _log.warning(note)
     source = AdaptiveSource(plan, samples)
@@ -311,6 +314,25 @@ def _counting_scorer(task: Task, score: str) -> int:
     if score and not {score, score.split(".")[0]} & {*names}:
         raise PlanError(f"the task has no scorer {score!r}; there are: {there}")
     return names.index(score if score in names else score.split(".")[0]) if score else 0
+
+
+def _insist_on_right_or_wrong(scorer: Scorer, layout: str) -> None:
+    """Refuse a scorer that says itself that it gives parts of the whole.
+
+    Raises:
+        PlanError: It does.
+    """
+    info = registry_info(scorer)
+    asked: dict[str, Any] = inside("_util.registry", "registry_params")(scorer)
+    listed: Any = info.metadata.get("metrics", ())
+    each = [one for one in listed if callable(one)] if type(listed) in (list, tuple) else []
+    names = {registry_info(one).name.split("/")[-1] for one in each}
+    if asked.get("partial_credit") or ("mean" in names and "accuracy" not in names):
+        raise PlanError(
+            f"the scorer {info.name} gives partial scores, and layout {layout} takes right or "
+            "wrong: say by pass_mark= from which score on an answer is right (1 where it gives 0 "
+            "and 1 alone), or give a layout whose outcome is a score (beta)"
+        )
 
 
 def _measuring(scorer: Scorer, metric: Metric) -> Scorer:

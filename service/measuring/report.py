@@ -255,6 +255,7 @@ def provenance(
         "battery": spec.pop("battery"),
         "privileged": session.spec.observation_spec.privileged,
         "answers": answers_in_words(spent),
+        "spent": asdict(spent),
         "unheard": 2 * (spent.unparseable + spent.refusals) > spent.answers,
         "made": dict(
             Counter(e.decision.made.made_as.value for e in attempts if e.counts and e.decision.made)
@@ -331,7 +332,7 @@ def answers_in_words(spent: Spent) -> list[str]:
         (spent.unparseable, spent.answers, f"answers {UNPARSEABLE}", MANY_LOST),
         (spent.refusals, spent.answers, f"answers {REFUSED}", MANY_LOST),
         (spent.repeats, spent.answers, f"answers {REPEATED}", MANY_REPEATED),
-        (spent.limits, asked, f"answers {LIMITED}", MANY_LOST),
+        (spent.limits, asked, f"turns {LIMITED}", MANY_LOST),
         (spent.errors, asked + spent.errors, f"calls {FAILED}", MANY_LOST),
     )
     return [f"{lost} of {of} {words}" for lost, of, words, many in said if lost > many * of]

@@ -107,7 +107,7 @@ async def test_notes_outlast_a_connection_that_breaks(start: Any, tmp_path: Path
         (Spent(answers=40, unparseable=31), "31 of 40 answers could not be parsed: "),
         (Spent(answers=40, refusals=5), "5 of 40 answers were refusals: "),
         (Spent(answers=40, repeats=37), "37 of 40 answers repeated the one before: "),
-        (Spent(answers=30, limits=10), "10 of 40 answers were cut off by a limit"),
+        (Spent(answers=30, limits=10), "10 of 40 turns were cut off by a limit"),
         (Spent(answers=30, errors=10), "10 of 40 calls of its provider failed"),
         (Spent(answers=40, unparseable=4, refusals=4, repeats=36, limits=4, errors=4), ""),
         (NOTHING, ""),
@@ -120,7 +120,7 @@ async def test_answers_that_were_no_deeds_are_told_to_every_reader(
     async with aconnect(service.running.address) as client:
         session = await client.get_session(name)
     told = " ".join(labels(replace(session, spent=spent)))
-    assert any(word in told for word in ("answers", "calls")) == bool(said)
+    assert any(word in told for word in ("answers", "turns", "calls")) == bool(said)
     assert said in told
 
 

@@ -111,6 +111,18 @@ def test_beside_planted_faults_few_sound_items_are_named(planted_clinic: Clinic)
     assert sum("tells" in item.kinds for item in planted_clinic.items) >= ITEMS
 
 
+def test_few_agents_show_a_wrong_key_in_a_long_set_and_no_twins() -> None:
+    """Shuffles alone never reach what 120 items ask for, and few patterns are no twins."""
+    y, ability, _ = rasch(60, 120, 7)
+    y[:, 3] = ability < 0.0
+    found = clinic(as_frame(y))
+    assert "reversed" in found.items[3].kinds
+    g = np.random.default_rng(0)
+    easy, able = g.standard_normal(120), g.standard_normal((14, 1))
+    few = clinic(as_frame((g.random((14, 120)) < expit(1.5 * (able - easy))).astype(np.float64)))
+    assert few.twins == ()
+
+
 def test_items_of_a_rasch_model_without_faults_are_left_alone() -> None:
     """Of 90 sound items, as many as the stated rate of false alarms allows: hardly any."""
     named = 0
