@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.calibrating.calibrate import calibrated_layout
-from animalcat.layouts.calibrating.population import CalibrationError, Effort, PopulationModel
+from animalcat.layouts.calibrating.population import CalibrationError, PopulationModel
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
@@ -35,7 +35,7 @@ _PARTICLES: Final = 1000
 
 
 def judge(
-    layout: Layout, table: OutcomeTable, seed: int, effort: Effort | None = None
+    layout: Layout, table: OutcomeTable, seed: int
 ) -> Callable[[PopulationModel], list[tuple[str, float]]]:
     """Make the function by which `calibrate` judges a model: mean Brier scores on held-out agents.
 
@@ -47,7 +47,6 @@ def judge(
         layout: The layout as written.
         table: The outcomes.
         seed: Seed of the split and the fits.
-        effort: How long to sample.
     """
 
     def judge_model(model: PopulationModel) -> list[tuple[str, float]]:
@@ -59,7 +58,7 @@ def judge(
         for fold in range(folds):
             test = sorted(order[fold::folds].tolist())
             try:
-                population = model.fit(seed + fold, effort, test)
+                population = model.fit(seed + fold, test)
             except CalibrationError:
                 continue
             ours = calibrated_layout(layout, table, population, CALIBRATED, without=test)
@@ -87,8 +86,8 @@ def _predict_agent(
 ) -> Brier:
     instances, y = table.of(table.agents[agent])
     order = generator.permutation(len(y))
-    calibrated = _Run(ours, instances.features(ours), y, order)
-    written = _Run(layout, instances.features(layout), y, order)
+    calibrated = Run(ours, instances.features(ours), y, order)
+    written = Run(layout, instances.features(layout), y, order)
     brier: Brier = {}
     for stop in (told for told in TOLD if told < len(y)):
         rest = order[stop:]
@@ -97,7 +96,7 @@ def _predict_agent(
     return brier
 
 
-class _Run:
+class Run:
     """A live posterior that is told an agent's outcomes in an order, up to growing numbers."""
 
     def __init__(self, layout: Layout, features: Floats, y: Floats, order: Ints) -> None:

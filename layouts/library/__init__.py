@@ -30,6 +30,13 @@ LAYOUTS: Final = (
 )
 """Names of the shipped layouts; each is a file here."""
 
+CALIBRATED: Final = "olympics"
+"""Variant of a shipped layout that the entrants of the Animal-AI Olympics calibrated. It is a file
+of its own, which `battery calibrate` made; sessions take it where the arenas are those that were
+played (`service.library.layouts`)."""
+CALIBRATIONS: Final = ("aaio", "testbed")
+"""Names of the shipped layouts that have this variant."""
+
 LayoutSource: TypeAlias = "str | Path | Mapping[str, Any] | Layout"
 """What a layout is loaded from: a name, a file, a text, what a text says, or a layout itself."""
 _TAGGED: Final = ("link", "prior", "outcome")
@@ -91,6 +98,8 @@ def load_layout(source: LayoutSource, variant: str = "") -> Layout:
         return parse_layout(text, variant)
     if isinstance(source, Mapping):
         return _make_variant(Marked(as_mapping(source, "layout")), variant)
+    if source in CALIBRATIONS and variant == CALIBRATED:
+        return _shipped_calibration(str(source))
     if not isinstance(source, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"load_layout: source is {of_kind(source)}; give the name of a layout, a file "
@@ -119,18 +128,20 @@ def parse_layout(text: str, variant: str = "") -> Layout:
     return _make_variant(_parse(text, "layout"), variant)
 
 
-def text_of(name: str) -> str:
+def text_of(name: str, variant: str = "") -> str:
     """The YAML text of a layout that has a name, with all its variants.
 
     Args:
         name: One of `LAYOUTS`, or the name of a plugin.
+        variant: The variant that is meant; one that is calibrated has a text of its own.
 
     Raises:
         SpecificationError: It is a plugin that cannot be loaded.
     """
     if name not in LAYOUTS:
         return _text_of_plugin(name)
-    return resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    file = f"{name}-{variant}.yaml" if variant == CALIBRATED else f"{name}.yaml"
+    return resources.files(__name__).joinpath(file).read_text(encoding="utf-8")
 
 
 def is_file(name: str | Path) -> bool:
@@ -188,6 +199,12 @@ def _of_plugin(name: str) -> Marked:
 def _shipped_text(name: str) -> Marked:
     """What the text of a shipped layout says; read once for all of its variants."""
     return _parse(text_of(name), name)
+
+
+@cache
+def _shipped_calibration(name: str) -> Layout:
+    """The calibrated variant of a shipped layout; read once."""
+    return parse_layout(text_of(name, CALIBRATED), CALIBRATED)
 
 
 def _parse(text: str, name: str) -> Marked:

@@ -17,6 +17,8 @@ EASINESS: Final = "easiness"
 SHARPNESS: Final = "sharpness"
 TAUGHT: Final = (EASINESS, SHARPNESS)
 """The features of a calibrated layout that its calibration knows by instance."""
+STRANGENESS: Final = "strangeness"
+"""The latent node of a calibrated layout that says how little of this holds of the agent."""
 MOST: Final = 8.0
 """Largest size of an instance's easiness, in logits."""
 SHARPEST: Final = 10.0

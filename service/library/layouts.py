@@ -177,8 +177,8 @@ def refuse_known_agent(layout: Layout, agent: str) -> None:
         raise ServiceError(
             Code.INVALID_REQUEST,
             f"agent {agent!r} is one of those by which {calibration.name!r} was calibrated, so its "
-            "own outcomes would count twice; calibrate without it: `animalcat battery calibrate "
-            f"... --without {agent}`",
+            "own outcomes would count twice; take the layout as written, or "
+            f"calibrate without it: `animalcat battery calibrate ... --without {agent}`",
         )
 
 
@@ -189,7 +189,7 @@ def record_of(layout: Layout, definition: str = "") -> LayoutRecord:
         layout: The layout.
         definition: The text that it was read from; empty if it is shipped.
     """
-    text = definition or text_of(layout.name)
+    text = definition or text_of(layout.name, layout.variant)
     return LayoutRecord(layout.identity, layout.name, layout.variant, text)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from animalcat.arena_configs.features.registry import FEATURES
 from animalcat.arena_configs.instance import Instance
+from animalcat.layouts.library import CALIBRATED, CALIBRATIONS, load_layout
 from animalcat.layouts.model.expressions import ONE
 from animalcat.layouts.model.instances import assumed_values, left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
@@ -21,6 +22,8 @@ SAME_ARENA: Final = (
     "the same arena as another under another name, which would be a repeat and no new evidence"
 )
 """Why all but the first of equal arenas are left out."""
+_KNOWN: Final = 0.9
+"""Share of the covered arenas that a shipped calibration has to know, to be told of."""
 
 
 @dataclass(frozen=True)
@@ -218,3 +221,28 @@ def _advice(layout: Layout, battery: Battery, reasons: Iterable[str]) -> str:
             f"table.csv`, with columns instance, {', '.join(own)}"
         )
     return "`animalcat battery features NAME` shows what the instances have"
+
+
+def calibration_hint(battery: Battery, layout: Layout) -> str:
+    """Say that earlier agents taught a shipped layout the arenas of a battery; empty if not.
+
+    An arena is known by its name and its demands, and nine tenths of those that the layout covers
+    have to be.
+    """
+    if layout.name not in CALIBRATIONS or layout.calibration:
+        return ""
+    calibrated = load_layout(layout.name, CALIBRATED)
+    taught = calibrated.calibration
+    assert taught is not None  # the shipped ones are
+    made_of_it = taught.base == (layout.name, layout.variant, layout.digest)
+    if not (made_of_it and set(battery.index) & set(taught.by_name)):
+        return ""
+    covered = coverage(calibrated, battery).features
+    known = sum(calibrated.known_of(*one) is not None for one in covered.items())
+    if known < _KNOWN * len(covered):
+        return ""
+    return (
+        f"Outcomes of {len(taught.agents)} earlier agents on {known} of {len(covered)} arenas are "
+        f"known: of an agent like them, --variant {CALIBRATED} (layout_variant={CALIBRATED!r}) "
+        "tells more."
+    )

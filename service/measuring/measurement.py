@@ -37,7 +37,7 @@ from animalcat.service.batteries.naming import joined_groups, link_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import meant_layout, variant_said
 from animalcat.service.measuring.against import Comparison
-from animalcat.service.measuring.coverage import some_coverage
+from animalcat.service.measuring.coverage import calibration_hint, some_coverage
 from animalcat.service.measuring.gate import power_of
 from animalcat.service.measuring.generation import InstanceSource, source_for
 from animalcat.service.measuring.twins import Twins
@@ -481,7 +481,8 @@ class Measurement:
     @cached_property
     def _variant(self) -> tuple[str, str]:
         """Which variant of the layout this is and why, and whether another covers many more."""
-        return variant_said(self._battery, self.learner.layout)
+        said, better = variant_said(self._battery, self.learner.layout)
+        return said, better or calibration_hint(self._battery, self.learner.layout)
 
     @cached_property
     def _scales(self) -> list[Scale]:

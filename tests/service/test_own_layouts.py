@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
+from animalcat.cli.layout.table import battery_of_folder
 from animalcat.cli.shared.tables import calibration_words
-from animalcat.layouts.library import parse_layout
+from animalcat.layouts.library import CALIBRATIONS, load_layout, parse_layout
 from animalcat.service.errors import ServiceError
-from animalcat.service.library.layouts import layout_of, own_layout
+from animalcat.service.library.layouts import (
+    layout_of,
+    meant_layout,
+    own_layout,
+    record_of,
+)
+from animalcat.service.measuring.coverage import calibration_hint
 from animalcat.v1 import results_pb2, sessions_pb2
 
 REACHING = """
@@ -119,3 +128,29 @@ async def test_a_calibrated_session_says_so_and_is_for_other_agents(service: Any
     assert told["instances"] == 0
     assert told["without_row"] == profile["provenance"]["coverage"]["covered"] > 0
     assert "Calibrated (trained)" in calibration_words(profile)
+
+
+def test_a_shipped_calibration_is_told_of_where_it_knows_nine_tenths_of_the_arenas(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    folder, written = data_dir / "animal-ai-competition", load_layout("aaio")
+    names = [f"01-{task:02}-0{variation}" for task in (1, 2, 5) for variation in (1, 2, 3)]
+    battery = battery_of_folder(folder, names, tmp_path)
+    assert "9 of 9 arenas are known" in calibration_hint(battery, written)
+    taken = meant_layout(battery, "aaio", "olympics")
+    assert taken.calibration is not None
+    assert parse_layout(record_of(taken).text, taken.variant) == taken
+    assert own_layout(record_of(taken).text, "olympics").identity == taken.identity
+    assert calibration_hint(battery, taken) == ""
+    assert calibration_hint(battery, load_layout("aaio", "scaled")) == ""  # not the calibrated one
+    two = [f"{one.name} again" if i < 2 else one.name for i, one in enumerate(battery.instances)]
+    renamed = [replace(one, name=two[i]) for i, one in enumerate(battery.instances)]
+    assert calibration_hint(replace(battery, instances=tuple(renamed)), written) == ""
+
+
+def test_shipped_calibrations_are_of_the_layouts_that_are_shipped() -> None:
+    for name in CALIBRATIONS:
+        written, calibrated = load_layout(name), load_layout(name, "olympics")
+        assert calibrated.calibration is not None
+        assert calibrated.calibration.base == (name, written.variant, written.digest)
+        assert len(calibrated.calibration.agents) == 30

@@ -13,7 +13,7 @@ from animalcat.arenas.arena_files import battery_files, battery_id
 from animalcat.arenas.battery_reference import Meant
 from animalcat.cli.shared.output import fail, say
 from animalcat.cli.shared.progress import operation_progress
-from animalcat.cli.shared.tables import variant_words, words_of_coverage
+from animalcat.cli.shared.tables import calibration_words, variant_words, words_of_coverage
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.machine.compiling import SIMULATOR, while_compiling
@@ -149,6 +149,8 @@ def say_coverage(client: Client, session: Session, *, variant: bool) -> None:
     profile = client.profile(session)
     if variant and (words := variant_words(profile)):
         say(words, err=True)
+    if calibrated := calibration_words(profile):
+        say(calibrated, err=True)
     if gaps := words_of_coverage(profile):
         say(f"note: {gaps}", err=True)
 

@@ -126,16 +126,22 @@ def calibration_words(profile: Mapping[str, Any]) -> str:
     calibration = profile["provenance"].get("calibration")
     if not calibration:
         return ""
-    rest = calibration["without_row"]
+    rest, fit = calibration["without_row"], calibration["fit"]
     gap = (
         f" {rest} arenas of the battery have no row in it: their demands alone predict them."
         if rest
         else ""
     )
+    judged = [key for key in fit if f"{key}_as_written" in fit]
+    scores = "".join(
+        f" After {key.removeprefix('brier_')} episodes, agents held out were predicted with a "
+        f"Brier score of {fit[key]:.3f}, and of {fit[f'{key}_as_written']:.3f} without."
+        for key in judged[-1:]
+    )
     return (
         f"Calibrated ({calibration['name']}): {calibration['layout']} ({calibration['variant']}), "
         f"with priors and the easiness of arenas from {calibration['episodes']} outcomes of "
-        f"{len(calibration['agents'])} earlier agents.{gap}"
+        f"{len(calibration['agents'])} earlier agents.{gap}{scores} It speaks of agents like them."
     )
 
 
