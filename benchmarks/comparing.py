@@ -105,7 +105,7 @@ def _logits(one: float, other: float, spread: float) -> tuple[float, float]:
     points, weights = np.polynomial.hermite_e.hermegauss(60)
     grid = np.linspace(-12.0, 12.0, 4801)
     rates = expit(grid[:, None] + spread * points) @ (weights / weights.sum())
-    return tuple(float(np.interp(rate, rates, grid)) for rate in (one, other))
+    return float(np.interp(one, rates, grid)), float(np.interp(other, rates, grid))
 
 
 def _pairs(
@@ -143,7 +143,8 @@ def _family(generator: np.random.Generator, agents: int, arenas: int, number: in
 
 def _apart(differences: Floats) -> Mask:
     arenas = differences.shape[1]
-    ahead, behind = (np.cumsum(sign * differences > 0, axis=1) for sign in (1.0, -1.0))
+    signs = (1.0, -1.0)
+    ahead, behind = ((sign * differences > 0).astype(np.int64).cumsum(axis=1) for sign in signs)
     return log_capital(ahead, behind, arenas).max(axis=1) >= _needed(arenas)
 
 

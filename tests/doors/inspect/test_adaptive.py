@@ -245,7 +245,9 @@ def test_files_are_copied_into_the_sandbox_of_each_chosen_sample(tmp_path: Path)
     task = Task(
         dataset=MemoryDataset(items), solver=writes_down(), scorer=write_files(), sandbox="local"
     )
-    log = run(adaptive(task, LAYOUT, stop=6), tmp_path / "logs")
+    with pytest.raises(ValueError, match="pass_mark="):  # a mean may be of parts of the whole
+        adaptive(task, LAYOUT, stop=6)
+    log = run(adaptive(task, LAYOUT, stop=6, pass_mark=1.0), tmp_path / "logs")
     assert log.status == "success"
     came = {row["sample"]: row["outcome"] for row in log.metadata[CHOICES]}
     assert len(came) == 6
