@@ -34,7 +34,10 @@ PLACES = {
     "animalcat.service.measuring.against": "a session against another one",
     "animalcat.service.reporting.comparison": "profile compare, campaigns, results in notebooks",
 }
-ALONE = {"animalcat.service.rpc.campaigns": "chooses arenas; its sessions have one specification"}
+ALONE = {
+    "animalcat.service.rpc.campaigns": "chooses arenas; its sessions have one specification",
+    "benchmarks.comparing": "simulates agents on the same arenas",
+}
 SPEC = SessionSpec("one", "mine", "abc", layout="aaio", layout_digest="123")
 ROW: dict[str, Any] = {
     "instance": "a",

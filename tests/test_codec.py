@@ -136,7 +136,9 @@ policies = (
 )
 specs = st.builds(
     SessionSpec,
-    agent=st.text("abcXYZ é:/+.", min_size=1, max_size=200).filter(lambda t: t[0] != "+"),
+    agent=st.text("abcXYZ é:/+.", min_size=1, max_size=200).filter(
+        lambda t: t[0] != "+" and t == t.strip()
+    ),
     battery=component,
     battery_digest=text,
     layout=st.text(min_size=1, max_size=30),

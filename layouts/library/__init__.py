@@ -98,8 +98,8 @@ def load_layout(source: LayoutSource, variant: str = "") -> Layout:
         return parse_layout(text, variant)
     if isinstance(source, Mapping):
         return _make_variant(Marked(as_mapping(source, "layout")), variant)
-    if source in CALIBRATIONS and variant == CALIBRATED:
-        return _shipped_calibration(str(source))
+    if isinstance(source, str) and source in CALIBRATIONS and variant == CALIBRATED:
+        return _shipped_calibration(source)
     if not isinstance(source, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"load_layout: source is {of_kind(source)}; give the name of a layout, a file "

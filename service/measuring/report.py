@@ -255,7 +255,8 @@ def provenance(
         "battery": spec.pop("battery"),
         "privileged": session.spec.observation_spec.privileged,
         "answers": answers_in_words(spent),
-        "spent": asdict(spent),
+        # Without the seconds, so that a session that is played again gives the same profile.
+        "spent": {key: asdict(spent)[key] for key in ("tokens_in", "tokens_out", "costs")},
         "unheard": 2 * (spent.unparseable + spent.refusals) > spent.answers,
         "made": dict(
             Counter(e.decision.made.made_as.value for e in attempts if e.counts and e.decision.made)

@@ -142,7 +142,8 @@ async def test_a_session_goes_to_its_end_relayed_and_directly(service: Service) 
 
 
 async def test_a_comparison_goes_as_it_went(service: Service) -> None:
-    first = await service.create(EPISODES, agent="first")
+    at_random = policy(name=sessions_pb2.POLICY_NAME_RANDOM)
+    first = await service.create(EPISODES, agent="first", **at_random)
     await service.play(first, POLICIES["stands"], agent="first")
     second = await service.create(against=sessions_pb2.Opponent(session=first))
     await service.play(second)

@@ -114,7 +114,7 @@ def test_a_recording_that_cannot_be_shown_is_named(tmp_path: Path, pushed_record
     for name in ("0-0.mcap", "1-0.mcap"):
         (folder / name).write_bytes(pushed_recording.read_bytes())
     code, _, said = replay("two", "--data", str(tmp_path), "--play", "--no-browser")
-    assert (code, "the page shows one episode: say which" in said) == (2, True)
+    assert (code, "give the file its own name back" in said) == (2, True)
     (tmp_path / "cut.mcap").write_bytes(pushed_recording.read_bytes()[:500])
     code, _, said = replay(str(tmp_path / "cut.mcap"), "--play", "--no-browser")
     assert (code, "cut.mcap: not a recording, or cut" in said) == (2, True)
