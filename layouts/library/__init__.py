@@ -32,8 +32,8 @@ LAYOUTS: Final = (
 
 CALIBRATED: Final = "olympics"
 """Variant of a shipped layout that the entrants of the Animal-AI Olympics calibrated. It is a file
-of its own, which `battery calibrate` made; sessions take it where the arenas are those that were
-played (`service.library.layouts`)."""
+of its own, which `battery calibrate` made. Sessions take it where it is asked for, and are
+told of it where the arenas are those that were played (`service.measuring.coverage`)."""
 CALIBRATIONS: Final = ("aaio", "testbed")
 """Names of the shipped layouts that have this variant."""
 
