@@ -1,4 +1,4 @@
-"""Agents of the campaign on a cluster; one stops in mid-episode while a file is there."""
+"""Agents of the campaign on a cluster, which stop in mid-episode while a file is there."""
 
 from __future__ import annotations
 
@@ -14,31 +14,25 @@ HERE = Path(__file__).parent
 
 
 class Walks:
-    """Walks at random, mostly forward."""
+    """Walks at random; waits at the third decision of an episode while `hold-EPISODE` is there."""
 
     choices = (3, 3, 3, 4, 5)
 
     def reset(self, info: EpisodeInfo) -> None:
         self._rng = np.random.default_rng(info.seed)
-
-    def act(self, observation: Observation) -> int:
-        return int(self._rng.choice(self.choices))
-
-
-class Turns(Walks):
-    """Turns more; waits at the third decision of an episode while `hold-EPISODE` is there."""
-
-    choices = (1, 3, 4, 5)
-
-    def reset(self, info: EpisodeInfo) -> None:
-        super().reset(info)
         self._hold = HERE / f"hold-{info.episode}"
         self._steps = 0
 
     def act(self, observation: Observation) -> int:
         self._steps += 1
         if self._steps == 3 and self._hold.exists():
-            (HERE / "held").touch()
+            (HERE / f"{type(self).__name__}-held").touch()
             while self._hold.exists():
                 time.sleep(0.02)
-        return super().act(observation)
+        return int(self._rng.choice(self.choices))
+
+
+class Turns(Walks):
+    """Turns more."""
+
+    choices = (1, 3, 4, 5)
