@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -26,6 +27,34 @@ def test_every_place_says_one_version() -> None:
     assert f"animalcat[server]=={VERSION}\n" in (OPENENV / "server/requirements.txt").read_text()
     assert f"ARG ANIMALCAT=animalcat=={VERSION}\n" in (OPENENV / "server/Dockerfile").read_text()
     assert f"has the version {VERSION}." in (ROOT / "docs" / "stability.md").read_text()
+
+
+def test_archive_and_citation_say_the_same() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    archived = json.loads((ROOT / ".zenodo.json").read_text())
+    same = {
+        "title": "title",
+        "abstract": "description",
+        "license": "license",
+        "keywords": "keywords",
+    }
+    assert {key: cited[key] for key in same} == {key: archived[at] for key, at in same.items()}
+    creators = [one["name"] for one in archived["creators"]]
+    assert creators == [one["name"] for one in cited["authors"]]
+    assert archived["upload_type"] == cited["type"] == "software"
+
+
+def test_the_paper_is_as_joss_asks() -> None:
+    """Its sections, its length, and a source for each key that is cited."""
+    folder = ROOT / "docs" / "paper"
+    body = (folder / "paper.md").read_text().split("---\n", 2)[2]
+    assert re.findall("^# (.+)$", body, re.MULTILINE) == [
+        *("Summary", "Statement of need", "State of the field", "Software design"),
+        *("Research impact statement", "AI usage disclosure", "Acknowledgements", "References"),
+    ]
+    assert 750 <= len(body.split()) <= 1750
+    known = re.findall(r"^@\w+\{(\w+),$", (folder / "paper.bib").read_text(), re.MULTILINE)
+    assert {*re.findall(r"@(\w+)", body)} == {*known}
 
 
 def test_doors_have_upper_bounds() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TOP = (
-    ".ci .dockerignore .github .gitignore CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE "
-    "Makefile README.md SECURITY.md THIRD_PARTY.md animalcat arena_configs benchmarks docker docs "
+    ".ci .dockerignore .github .gitignore .zenodo.json CHANGELOG.md CITATION.cff "
+    "CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md THIRD_PARTY.md "
+    "animalcat arena_configs benchmarks docker docs "
     "doors envs layouts protos pyproject.toml requirements-clients "
     "requirements-server.lock requirements.lock service tests typings"
 )
