@@ -41,7 +41,6 @@ OVER = "docker/compose.postgres.yaml"
 CLUSTER = "docker/cluster/compose.yaml"
 MOST_MB = {"animalcat": 1250, "animalcat-agent": 300, "animalcat-cluster": 1500}
 """Most megabytes of each image, unpacked; docs/operations.md names what they have."""
-SERVER = "--server localhost:50051"
 
 
 @pytest.fixture(scope="session")
@@ -146,17 +145,11 @@ def test_an_agent_plays_with_the_service(
             made.run("service", "touch /opt/written")
         (ca,) = set(re.findall(r"sha256:[0-9a-f]{64}", made.compose("logs", "service")))
         known = {"ANIMALCAT_CA": ca}
-        options = ""
-        if store == "postgresql":
-            line = words_of("animalcat token create --role administrator")
-            known["ANIMALCAT_TOKEN"] = made.run("service", line)
-            words_of(f"animalcat session list {SERVER}")
-            options = f" {SERVER}"
         made.copy(arenas, "service", "/data/few")
         create = (
             "animalcat session run --elsewhere --agent example --battery /data/few --max-episodes 3"
         )
-        made.run("service", create + " --no-certify" + options, **known)
+        made.run("service", create + " --no-certify", **known)
         token = made.run("service", words_of("animalcat token create --agent example"))
         made.environment |= {"ANIMALCAT_CA": ca, "ANIMALCAT_TOKEN": token}
 
@@ -168,10 +161,9 @@ def test_an_agent_plays_with_the_service(
 
         made.down()  # and the volumes stay
         made.up("service")
-        listing = f"animalcat session list --json{options}"
-        (session,) = json.loads(made.run("service", listing, **known))
+        (session,) = json.loads(made.run("service", "animalcat session list --json", **known))
         assert (session["state"], session["episodes"]) == ("finished", 3)
-        verify = f"animalcat session show --verify {session['session']}{options}"
+        verify = f"animalcat session show --verify {session['session']}"
         made.run("service", verify, **known)
         if store == "postgresql":
             query = ["-tAc", "select count(*) from episodes"]
