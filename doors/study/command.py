@@ -17,15 +17,8 @@ from animalcat.cli.shared.output import BAD_INPUT, fail, print_json, print_rows,
 from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import client_for, data_folder
 from animalcat.client import Client
-from animalcat.doors.study.file import Study, read_study
-from animalcat.doors.study.store import (
-    STUDIES,
-    StudyError,
-    StudyStore,
-    kept_study,
-    tombstones,
-)
-from animalcat.doors.study.words import WORDS
+from animalcat.doors.study.file import WORDS, Study, read_study
+from animalcat.doors.study.store import STUDIES, StudyError, StudyStore, kept_study, tombstones
 from animalcat.service.host.private import await_server
 from animalcat.service.web.serving import Pages
 from animalcat.text.marked_yaml import YamlError
@@ -93,11 +86,12 @@ def _check(study: Study) -> None:
 
 def _steps(study: Study) -> list[str]:
     """What participants go through, a line each."""
+    asked = {at: len(study.asked(at)) for at in ("before", "questions", "after")}
     steps = [f"consent, with {len(study.consent.ask)} statements to tick", "check of the device"]
+    steps += [f"{asked['before']} questions"] * bool(asked["before"])
     steps += [f"instructions, page {k}" for k in range(1, len(study.instructions) + 1)]
     if study.understanding is not None:
-        asked = len(study.understanding.questions)
-        steps.append(f"{asked} questions, {study.understanding.tries} tries")
+        steps.append(f"{asked['questions']} questions, {study.understanding.tries} tries")
     if study.practice is not None:
         one = study.practice
         steps.append(
@@ -110,6 +104,7 @@ def _steps(study: Study) -> list[str]:
     limits += [f"{blocks.minutes:g} minutes"] if blocks.minutes else []
     if limits:
         steps[-1] += f"; a break after {' or '.join(limits)}"
+    steps += [f"{asked['after']} questions"] * bool(asked["after"])
     steps.append("debriefing")
     done = study.completion.done
     steps.append(f"the end{', with a link or code' if done.link or done.code else ''}")
@@ -196,7 +191,7 @@ def list_(
     from animalcat.doors.study.export import person_row
 
     home, study = _kept_place(name)
-    rows = [person_row(one) for one in StudyStore(home, study).participants()]
+    rows = [person_row(study, one) for one in StudyStore(home, study).participants()]
     print_rows(rows, ("participant", "condition", "end", "rounds", "passed", "last"))
 
 

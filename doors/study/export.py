@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,20 +11,19 @@ from typing import Any, Final
 import pandas as pd
 
 from animalcat.client.async_client import AsyncClient
-from animalcat.doors.study.file import PROLIFIC, Study
+from animalcat.doors.study.file import PROLIFIC, Question, Study
 from animalcat.doors.study.participant import (
     Agreed,
     Answered,
     DeviceFits,
     Event,
-    PageRead,
+    PageLeft,
     Participant,
-    Rested,
     SessionMade,
     Trial,
     TrialOver,
     TrialTiming,
-    Troubled,
+    careless_flags,
 )
 from animalcat.doors.study.store import PARTICIPANTS, StudyStore, people_of, read_events
 from animalcat.errors import AnimalcatError
@@ -45,6 +42,8 @@ _OF_EPISODE: Final = (
     *("reason", "weight", "backend", "layout", "battery", "played_before"),
 )
 """Columns of the table of outcomes that are columns here too; every demand is one as well."""
+_ASKED: Final = "q_"
+"""How columns of the people begin that are answers to questions."""
 _PERSON: Final = ("participant", "condition", "visit")
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "rounds": (
@@ -57,11 +56,12 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "keys": (*_PERSON, "part", "order", "session", "episode", "attempt", "key", "down", "ms"),
     "pages": (
-        *(*_PERSON, "trial_index", "trial_type", "page", "response", "right", "rt"),
-        *("time_elapsed", "at"),
+        *(*_PERSON, "trial_index", "trial_type", "page", "question", "response", "right"),
+        *("rt", "time_elapsed", "at"),
     ),
     "people": (
-        *(*_PERSON, "person", "end", "why", "came", "last", "practised", "rounds", "passed"),
+        *(*_PERSON, "person", "end", "why", "careless"),
+        *("came", "last", "practised", "rounds", "passed"),
         *("consent", "width", "height", "pixel_ratio", "refresh_hz", "input", "browser"),
     ),
 }
@@ -80,7 +80,12 @@ COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
         "Of a round, from the first frame to the first press of a key after it, by the "
         "participant's clock; of a page, since the row before.",
     ),
-    "response": ("", "Whether a round was passed; of a question the number of the choice, from 1."),
+    "response": (
+        "",
+        "Whether a round was passed; of a question the number or text, of choices and points their "
+        "numbers, from 1, with blanks between.",
+    ),
+    "question": ("", "Name of the question."),
     "right": ("", "Whether a question was answered rightly."),
     "page": ("", "Number of the page or question, from 0."),
     "part": ("", "practice or play."),
@@ -117,6 +122,11 @@ COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
     "ms": ("ms", "Since the first frame was painted; less than 0 for one held since before."),
     "end": ("", "Where the participant is: done, screened, or the stage that was reached."),
     "why": ("", "Why they were screened out, or that they said that it does not work."),
+    "careless": (
+        "",
+        "What the study's rule for the careless says: inattentive (wrong answers), idle (rounds "
+        "without a key), one-key.",
+    ),
     "came": ("ISO 8601", "When they came, with its time zone."),
     "last": ("ISO 8601", "When they did something last, with its time zone."),
     "practised": ("rounds", "Rounds of practice."),
@@ -159,7 +169,7 @@ async def export_study(
         raise FileExistsError(
             f"{to} is not empty; choose another folder, or bring an export up to date by --update"
         )
-    store = StudyStore(home, study)
+    store, asked = StudyStore(home, study), dict[str, Question]()
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     sessions, copied, measured = list[str](), 0, [outcomes_frame([])]
     for one in store.participants():
@@ -174,30 +184,20 @@ async def export_study(
                 played[session, row["episode"], row["attempt"]] = row
             copied += _copy_recordings(home, session, to) if recordings else 0
         events = list(read_events(store.folder / PARTICIPANTS / f"{one.id}.jsonl"))
-        for table, row in rows_of(one, store.study_of(one), events, played, to):
+        own = store.study_of(one)
+        asked |= {q.name: q for q in (*own.questions.before, *own.questions.after)}
+        for table, row in rows_of(one, own, events, played, to):
             tables[table].append(row)
     demands = {name: None for row in tables["rounds"] for name in row if _is_demand(name)}
-    columns = {name: [*own, *(demands if name == "rounds" else ())] for name, own in TABLES.items()}
+    more = {"rounds": demands, "people": [_ASKED + name for name in asked]}
+    columns = {name: [*own, *more.get(name, ())] for name, own in TABLES.items()}
     for name, rows in tables.items():
         path = to / "data" / f"description-{name}_data.csv"
         write_whole(path, csv_of(columns[name], rows))
     write_outcomes(pd.concat(measured, ignore_index=True), to / OUTCOMES)
-    write_whole(
-        to / "codebook.csv",
-        csv_of(
-            ["column", "unit", "meaning", "tables"],
-            [
-                {
-                    "column": name,
-                    "unit": unit,
-                    "meaning": meaning,
-                    "tables": " ".join(table for table, own in columns.items() if name in own),
-                }
-                for name, (unit, meaning) in codebook_of(columns).items()
-            ],
-        ),
-    )
-    write_whole(to / DESCRIPTION, description_of(study, columns))
+    book = codebook_of(columns, asked)
+    write_whole(to / "codebook.csv", csv_of(["column", "unit", "meaning", "tables"], book))
+    write_whole(to / DESCRIPTION, description_of(study, book))
     write_whole(to / "README.md", _readme(study))
     for path in (to / "sessions").glob("*") if update else ():
         if path.name not in sessions:
@@ -210,10 +210,7 @@ def export_payment(home: Path, study: Study, to: Path) -> None:
     """Write who is to be paid: the recruiter's ids, and how far each came, in a file of its own."""
     store = StudyStore(home, study)
     known = {person.id: person.ids for person in people_of(store.folder)}
-    rows = [
-        {**person_row(one), **known.get(one.id.partition("-")[0], {})}
-        for one in store.participants()
-    ]
+    rows = [{**person_row(study, one), **known.get(one.person, {})} for one in store.participants()]
     columns = [*PROLIFIC, "code", "participant", "visit", "end", "why", "came", "last", "rounds"]
     write_private(to, csv_of(columns, rows))
 
@@ -258,15 +255,16 @@ def _is_demand(name: str) -> bool:
     return name not in OUTCOME_COLUMNS and name not in TABLES["rounds"]
 
 
-def person_row(one: Participant) -> dict[str, Any]:
+def person_row(study: Study, one: Participant) -> dict[str, Any]:
     """Return what is told of a participant at one visit."""
     return {
         "participant": one.id,
-        "person": one.id.partition("-")[0],
+        "person": one.person,
         "visit": one.visit,
         "condition": one.condition,
         "end": str(one.stage),
         "why": one.why,
+        "careless": " ".join(careless_flags(study, one)),
         "came": one.arrived.isoformat(),
         "last": one.changed.isoformat(),
         "practised": len(one.practised),
@@ -287,8 +285,8 @@ def rows_of(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a participant, each with its table."""
     began = next((e.at for e in events if isinstance(e, Agreed)), events[0].at)
-    own = person_row(one)
-    yield "people", own
+    own = person_row(study, one)
+    answers = dict[str, Any]()
     before, sessions, block, index = began, dict[str, str](), 0, 0
     orders = {"practice": 0, "play": 0}
     for event in events:
@@ -319,11 +317,17 @@ def rows_of(
                     yield "keys", {**place, "key": name, "down": down, "ms": ms}
             case _:
                 rows = [("pages", {**common, **row}) for row in _page_rows(event, study)]
-                block += isinstance(event, Rested)
+                answers |= {
+                    _ASKED + row["question"]: row["response"]
+                    for _, row in rows
+                    if row.get("question")
+                }
+                block += isinstance(event, PageLeft) and event.kind == "rested"
         before = event.at
         for table, row in rows:
             yield table, {**row, "trial_index": index}
             index += 1
+    yield "people", {**own, **answers}
 
 
 def _page_rows(event: Event, study: Study) -> Iterator[dict[str, Any]]:
@@ -334,17 +338,16 @@ def _page_rows(event: Event, study: Study) -> Iterator[dict[str, Any]]:
             yield {"trial_type": "consent", "response": said}
         case DeviceFits():
             yield {"trial_type": "device", "response": event.input}
-        case PageRead():
-            yield {"trial_type": "instructions", "page": event.page}
         case Answered():
-            asked = study.understanding.questions if study.understanding is not None else ()
-            for k, (question, said) in enumerate(zip(asked, event.answers, strict=False)):
-                right = said == question.right
-                yield {"trial_type": "question", "page": k, "response": said, "right": right}
-        case Rested():
-            yield {"trial_type": "break"}
-        case Troubled():
-            yield {"trial_type": "technical"}
+            asked = zip(study.asked(event.stage), event.answers, strict=False)
+            for k, (question, said) in enumerate(asked):
+                right = None if question.right is None else question.is_right(said)
+                row = {"trial_type": "question", "page": k, "question": question.name}
+                yield {**row, "response": said, "right": right}
+        case PageLeft(kind="read"):
+            yield {"trial_type": "instructions", "page": event.page}
+        case PageLeft(kind="rested" | "technical"):
+            yield {"trial_type": "break" if event.kind == "rested" else event.kind}
         case _:
             pass
 
@@ -376,29 +379,31 @@ def _round_row(
 
 def csv_of(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Return rows as CSV with these columns."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(columns), extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {k: str(v).lower() if isinstance(v, bool) else v for k, v in row.items()} for row in rows
-    )
-    return text.getvalue().encode()
+    frame = pd.DataFrame([*rows], columns=list(columns), dtype=object)
+    for name in frame:
+        frame[name] = [str(v).lower() if isinstance(v, bool) else v for v in frame[name]]
+    return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
-def codebook_of(columns: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, str]]:
-    """Return unit and meaning of every column of some tables."""
-    found = dict[str, tuple[str, str]]()
-    for name in (name for own in columns.values() for name in own):
+def codebook_of(
+    columns: Mapping[str, Iterable[str]], asked: Mapping[str, Question]
+) -> list[dict[str, str]]:
+    """Return a row for every column of some tables, with the questions that there are."""
+    found = list[dict[str, str]]()
+    known = {**COLUMNS, **{_ASKED + name: ("", one.about) for name, one in asked.items()}}
+    for name in dict.fromkeys(name for own in columns.values() for name in own):
         unit = name.partition(" [")[2].removesuffix("]")
-        found[name] = COLUMNS.get(name) or (
+        unit, meaning = known.get(name) or (
             ("", "As in the table of outcomes of animalcat; see its docs/exports.md.")
             if name in _OF_EPISODE
             else (unit, "What the arena demands; see docs/demands.md of animalcat.")
         )
+        tables = " ".join(table for table, own in columns.items() if name in own)
+        found.append({"column": name, "unit": unit, "meaning": meaning, "tables": tables})
     return found
 
 
-def description_of(study: Study, columns: Mapping[str, Iterable[str]]) -> bytes:
+def description_of(study: Study, book: Iterable[Mapping[str, str]]) -> bytes:
     """Return what Psych-DS wants to know of a data set, as JSON."""
     told = {
         "@context": "https://schema.org/",
@@ -409,9 +414,9 @@ def description_of(study: Study, columns: Mapping[str, Iterable[str]]) -> bytes:
         "measures what they can do.",
         "schemaVersion": "Psych-DS 1.0.0",
         "variableMeasured": [
-            {"@type": "PropertyValue", "name": name, "description": meaning}
-            | ({"unitText": unit} if unit else {})
-            for name, (unit, meaning) in codebook_of(columns).items()
+            {"@type": "PropertyValue", "name": row["column"], "description": row["meaning"]}
+            | ({"unitText": row["unit"]} if row["unit"] else {})
+            for row in book
         ],
         "version": version(),
         "identifier": study.digest,

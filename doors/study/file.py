@@ -22,7 +22,6 @@ from pydantic import (
     model_validator,
 )
 
-from animalcat.doors.study.words import WORDS
 from animalcat.text import names
 from animalcat.text.marked_yaml import load_yaml, read_text, sentences, validate
 from animalcat.values.options import SessionOptions, given_options
@@ -30,6 +29,8 @@ from animalcat.values.options import SessionOptions, given_options
 HELP: Final = "docs/studies.md says what stands in the file"
 MOST_TEXT: Final = 200_000
 """Most characters of a text that is shown."""
+MOST_ANSWER: Final = 5_000
+"""Most characters of an answer in words."""
 PICTURES: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 """Endings of pictures that a text may show."""
 CAMERA: Final = 256
@@ -44,6 +45,10 @@ _GIVEN: Final = {
 
 Twins of arenas are made where practice shares the battery with what counts.
 """
+WORDS: Final[Mapping[str, str]] = load_yaml(
+    read_text(Path(__file__).with_name("words.yaml")), "words.yaml"
+).data
+"""Each text of the pages by its key, in English."""
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
@@ -127,26 +132,112 @@ class Consent(_Strict):
 
 
 class Question(_Strict):
-    """A question that shows whether the instructions were understood."""
+    """A question: of choices, of a scale or for a number; of none of these, it takes a text."""
 
     ask: str
-    choices: tuple[str, ...] = Field(min_length=2, max_length=10)
-    right: int = Field(ge=1)
-    """Which choice is right, from 1."""
+    name: str = Field(default="", pattern=r"^([A-Za-z][A-Za-z0-9_]*)?$")
+    """What its column is called in exports."""
+    choices: tuple[str, ...] = Field(default=(), max_length=100)
+    many: bool = False
+    """Whether several choices may be ticked."""
+    scale: tuple[str, str] | None = None
+    """What the first and the last point of a scale mean."""
+    points: int = Field(default=7, ge=2, le=11)
+    number: tuple[float, float] | None = None
+    """The least and the largest number."""
+    required: bool = True
+    right: int | None = None
+    """Which choice, point or number is right; choices and points are counted from 1."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.right > len(self.choices):
-            raise ValueError(f"right is {self.right}, and there are {len(self.choices)} choices")
+        if (self.choices != ()) + (self.scale is not None) + (self.number is not None) > 1:
+            raise ValueError("give one of choices, scale and number, or none for a text")
+        if len(self.choices) == 1 or (self.many and not self.choices):
+            raise ValueError("it needs two choices at least")
+        low, high = self.number or (1, len(self.offered))
+        if self.right is not None and not low <= self.right <= high:
+            raise ValueError(f"right is {self.right}, and answers are {low:g} to {high:g}")
+        return self
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """What is offered to be chosen, from 1 on; nothing for a number or a text."""
+        if self.scale is None:
+            return self.choices
+        points = map(str, range(2, self.points))
+        return (f"1 ({self.scale[0]})", *points, f"{self.points} ({self.scale[1]})")
+
+    @property
+    def about(self) -> str:
+        """The question, with what its answers mean."""
+        choices = "; ".join(f"{k} = {choice}" for k, choice in enumerate(self.choices, 1))
+        return f"{self.ask} {choices or ', '.join(self.offered)}".strip()
+
+    def read(self, said: str) -> str:
+        """Return an answer as it is kept: numbers of choices with blanks between, or as written.
+
+        Raises:
+            ValueError: It is none, or none is given where one is required.
+        """
+        said = " ".join(said.split()) if self.offered or self.number else said.strip()
+        if not said and not self.required:
+            return ""
+        if self.offered:
+            chosen = [int(one) for one in said.split()]
+            fits = len({*chosen}) == len(chosen) and (self.many or len(chosen) == 1)
+            fits = fits and all(1 <= one <= len(self.offered) for one in chosen)
+        elif self.number is not None:
+            fits = self.number[0] <= float(said) <= self.number[1]
+        else:
+            fits = len(said) <= MOST_ANSWER
+        if not said or not fits:
+            raise ValueError(f"{said[:100]!r} is no answer to {self.ask[:100]!r}")
+        return said
+
+    def is_right(self, said: int | str) -> bool:
+        """Whether an answer is not wrong; where no answer is right, none is wrong."""
+        return self.right is None or str(said).removesuffix(".0") == str(self.right)
+
+
+class Questions(_Strict):
+    """What is asked beside the instructions: before them, and after all rounds."""
+
+    before: tuple[Question, ...] = ()
+    after: tuple[Question, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        found = [question.name for question in (*self.before, *self.after)]
+        if "" in found or len({*found}) != len(found):
+            raise ValueError("each question needs a name of its own, as in `name: age`")
         return self
 
 
+class Careless(_Strict):
+    """By which rule people are flagged in exports; nobody is left out by it."""
+
+    wrong: int = Field(default=1, ge=0)
+    """So many questions before or after that have a right answer are answered wrongly; 0: never."""
+    idle: float = Field(default=0.5, gt=0, le=1)
+    """In this share of the rounds, or more, no key is pressed."""
+    one_key: float = Field(default=1.0, gt=0, le=1)
+    """This share of all presses, or more, is of one key."""
+
+
 class Understanding(_Strict):
-    """Questions after the instructions."""
+    """Questions after the instructions, each of which has a right answer."""
 
     questions: tuple[Question, ...] = Field(min_length=1)
     tries: int = Field(default=2, ge=1, le=10)
     """How often the instructions are read and answered before the person is screened out."""
+
+    @field_validator("questions")
+    @classmethod
+    def _check(cls, value: tuple[Question, ...]) -> tuple[Question, ...]:
+        if any(question.right is None for question in value):
+            raise ValueError("each needs a right answer, as in `right: 1`")
+        return value
 
 
 class Device(_Strict):
@@ -326,6 +417,8 @@ class Study(_Strict):
     consent: Consent
     instructions: tuple[Text, ...] = ()
     understanding: Understanding | None = None
+    questions: Questions = Questions()
+    careless: Careless = Careless()
     device: Device = Device()
     practice: Practice | None = None
     blocks: Blocks = Blocks()
@@ -342,9 +435,16 @@ class Study(_Strict):
     gap_seconds: float = Field(default=5.0, ge=1.0, le=600.0)
     """Longest absence after which a round goes on at its step; after a longer one it is void."""
     words: Mapping[str, str] = {}
-    """Words of the pages that differ from the English ones."""
+    """Words of the pages that differ from the English ones; or the name of a file of them."""
     folder: Path = Field(default=Path(), exclude=True)
     """Where its file is."""
+
+    @field_validator("words", mode="before")
+    @classmethod
+    def _read_words(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, str):
+            return value
+        return load_yaml(_content((_folder(info) or Path()) / value), value).data
 
     @field_validator("words")
     @classmethod
@@ -381,6 +481,12 @@ class Study(_Strict):
         """Names of the pictures beside the file that its texts show."""
         shown = (self.consent.text, *self.instructions, self.debrief)
         return frozenset[str]().union(*map(pictures_of, shown))
+
+    def asked(self, stage: str) -> tuple[Question, ...]:
+        """Return the questions of a stage: "before", "questions" on the instructions, "after"."""
+        understood = () if self.understanding is None else self.understanding.questions
+        own = {"before": self.questions.before, "questions": understood}
+        return {**own, "after": self.questions.after}.get(stage, ())
 
     @property
     def digest(self) -> str:

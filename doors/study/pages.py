@@ -30,9 +30,9 @@ from animalcat.doors.study.participant import (
     Agreed,
     DeviceFits,
     Event,
+    PageLeft,
     Participant,
     Stage,
-    Troubled,
 )
 from animalcat.doors.study.playing import Seats
 from animalcat.doors.study.realtime import Screen, with_screen
@@ -108,7 +108,7 @@ class StudyPages:
         ids, problem = self._ids(request)
         who = self._store.known(ids) if ids else None
         if ids and who is not None:
-            shown = participant is not None and _is_of(participant, who)
+            shown = participant is not None and participant.person == who
             if not (shown and self._store.bound(who, ids)):
                 return self._say(request, self._study.texts["begun"], status=HTTPStatus.FORBIDDEN)
         if ids and participant is not None and who is None:
@@ -122,7 +122,7 @@ class StudyPages:
             words = self._study.texts["cannot_enter"]
             return self._say(request, words, status=HTTPStatus.BAD_REQUEST)
         if not ids and self._study.who.by == "codes":
-            return self._page(request, "code", wrong=False)
+            return self._ask(request, "code")
         return self._consent_page(request, ids)
 
     async def _code(self, request: Request) -> Response:
@@ -130,7 +130,7 @@ class StudyPages:
         code = self._form(request).get("code", "").strip()
         right = self._study.who.by == "codes" and code in self._study.who.codes
         if self._guess(request, lambda: code if right else None) is None:
-            return self._page(request, "code", HTTPStatus.FORBIDDEN, wrong=True)
+            return self._ask(request, "code", wrong=True)
         ids = {"code": code}
         if (who := self._store.known(ids)) is not None:
             participant, key = self._store.welcome(who)
@@ -174,8 +174,14 @@ class StudyPages:
         participant = self._participant(request)
         if participant is None:
             return self._site.go(request, self._at)
-        with suppress(ValueError, WithdrawnError):  # the page that is due says what is wanted
-            self._store.append(participant.id, self._event(participant, self._form(request)))
+        form = self._form(request)
+        try:  # the page that is due says what is wanted
+            self._store.append(participant.id, self._event(participant, form))
+        except ValueError:
+            if form.get("stage") == participant.stage:
+                return self._page_of(request, participant, None, unanswered=True)
+        except WithdrawnError:
+            pass
         return self._site.go(request, self._at)
 
     def _event(self, participant: Participant, form: Mapping[str, str]) -> Event:
@@ -183,11 +189,14 @@ class StudyPages:
         if form.get("kind") not in _SENT:
             raise ValueError("this is no page's to say")
         study = self._store.study_of(participant)
-        asked = study.understanding.questions if study.understanding is not None else ()
         said = {
             **form,
             "at": self._store.now(),
-            "answers": [form.get(f"answer-{k}") for k in range(len(asked))],
+            "answers": [
+                question.read(" ".join(v for name, v in form.items() if f"{name}-".startswith(at)))
+                for k, question in enumerate(study.asked(participant.stage))
+                for at in [f"answer-{k}-"]
+            ],
             "browser": form.get("browser", "")[:300],
         }
         event, device = EVENTS.validate_python(said), study.device
@@ -203,7 +212,7 @@ class StudyPages:
         """Ask whether somebody really wants to withdraw."""
         if self._participant(request) is None:
             return self._site.go(request, self._at)
-        return self._page(request, "withdraw", wrong=False)
+        return self._ask(request, "withdraw")
 
     async def _withdraw(self, request: Request) -> Response:
         """Erase whoever asks for it and has the link or code that was shown at the consent."""
@@ -213,7 +222,7 @@ class StudyPages:
             request, lambda: self._store.person_of(key) or self._store.known({"code": given})
         )
         if person is None:
-            return self._page(request, "withdraw", HTTPStatus.FORBIDDEN, wrong=True)
+            return self._ask(request, "withdraw", wrong=True)
         await self._seats.withdraw(person)
         return self._remember_browser(request, "", self._end(request, "withdrawn"))
 
@@ -222,7 +231,7 @@ class StudyPages:
         participant = self._participant(request)
         if participant is None:
             return self._site.go(request, self._at)
-        self._store.append(participant.id, Troubled(self._store.now()))
+        self._store.append(participant.id, PageLeft(self._store.now(), "technical"))
         return self._end(request, "technical", self._store.study_of(participant))
 
     async def _next_person(self, request: Request) -> Response:
@@ -290,7 +299,14 @@ class StudyPages:
         with suppress(RuntimeError, WebSocketDisconnect):  # the browser has closed it
             await socket.close()
 
-    def _page_of(self, request: Request, now: Participant, opens: datetime | None) -> Response:
+    def _page_of(
+        self,
+        request: Request,
+        now: Participant,
+        opens: datetime | None,
+        *,
+        unanswered: bool = False,
+    ) -> Response:
         """Return the page of the stage where a participant is."""
         study = self._store.study_of(now)
         shown, page = study.shows(now.condition), partial(self._page, request, study=study)
@@ -302,9 +318,12 @@ class StudyPages:
                 text = self._html(request, study.instructions[now.page])
                 again = now.tries > 0 and now.page == 0
                 return page("text", text=text, kind="read", page=now.page, score="", again=again)
-            case Stage.QUESTIONS:
+            case Stage.BEFORE | Stage.QUESTIONS | Stage.AFTER:
                 again = now.tries > 0 and not study.instructions  # else these have said so
-                return page("questions", again=again)
+                warning = "answer_wrong" if again and now.stage is Stage.QUESTIONS else ""
+                warning = "answer_missing" if unanswered else warning
+                values: dict[str, Any] = {"asked": study.asked(now.stage), "warning": warning}
+                return page("questions", stage=str(now.stage), **values)
             case Stage.PRACTICE | Stage.PLAY:
                 if not self._store.take_place(now):
                     return self._end(request, "full", study)
@@ -338,6 +357,11 @@ class StudyPages:
         entry = self._site.visits.sign("study entry", said, _ENTRY_SECONDS)
         text = self._html(request, study.consent.text)
         return self._page(request, "consent", text=text, entry=entry, unticked=unticked)
+
+    def _ask(self, request: Request, what: str, *, wrong: bool = False) -> Response:
+        """Ask for a code, or for what shows who withdraws."""
+        status = HTTPStatus.FORBIDDEN if wrong else HTTPStatus.OK
+        return self._page(request, "ask", status, what=what, wrong=wrong)
 
     def _end(self, request: Request, end: str, study: Study | None = None) -> Response:
         """Say that somebody is at an end, with what they get there."""
@@ -432,7 +456,3 @@ class StudyPages:
 def study_part(store: StudyStore, seats: Seats) -> Callable[[Site], Part]:
     """Return what makes the part of the application for a study."""
     return lambda site: StudyPages(site, store, seats).part()
-
-
-def _is_of(participant: Participant, person: str) -> bool:
-    return participant.id.partition("-")[0] == person

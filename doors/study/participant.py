@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum, auto
@@ -28,11 +29,13 @@ class Stage(StrEnum):
 
     CONSENT = auto()
     DEVICE = auto()
+    BEFORE = auto()
     INSTRUCTIONS = auto()
     QUESTIONS = auto()
     PRACTICE = auto()
     PLAY = auto()
     BREAK = auto()
+    AFTER = auto()
     DEBRIEF = auto()
     DONE = auto()
     SCREENED = auto()
@@ -47,19 +50,8 @@ class Stage(StrEnum):
 class TrialTiming:
     """How a trial ran in the participant's browser, by its clock; times are in ms.
 
-    Attributes:
-        frames: Number of frames that were sent.
-        dropped: Of these, how many were not painted, as the page was hidden or gone.
-        late: How many were painted more than `LAG_MS` after their decision was due.
-        interval_p95: 95th percentile of the time between frames that were painted.
-        shown_p95: 95th percentile from when a decision was due until its frame was painted.
-        wait_p95: 95th percentile from a key to the next decision, so with its way to the server.
-        key_p95: 95th percentile from a key to the paint of the first frame that it led to.
-        round_trip: Shortest way to the browser and back.
-        first_key: From the first frame to the first press of a key after it; None without one.
-        keys: How often a key was pressed.
-        blurs: How often the window lost its keys or was hidden.
-        full_screen: Whether the trial ran in full screen all the time.
+    The codebook (`export.COLUMNS`) says what each is. `first_key` is its `rt`: from the first frame
+    to the first press of a key after it, None without one.
     """
 
     frames: int = 0
@@ -158,20 +150,21 @@ class DeviceFits:
 
 
 @checked(frozen=True, slots=True)
-class PageRead:
-    """A page of the instructions was read."""
+class PageLeft:
+    """A page was left: of the instructions, a break or the last; or they say that it fails."""
 
     at: datetime
-    page: int
-    kind: Literal["read"] = "read"
+    kind: Literal["read", "rested", "debriefed", "technical"]
+    page: int = 0
 
 
 @checked(frozen=True, slots=True)
 class Answered:
-    """The questions on the instructions were answered, each by the number of a choice, from 1."""
+    """Questions were answered, each as `Question.read` keeps it."""
 
     at: datetime
-    answers: tuple[int, ...]
+    answers: tuple[int | str, ...]
+    stage: Literal[Stage.BEFORE, Stage.QUESTIONS, Stage.AFTER] = Stage.QUESTIONS
     kind: Literal["answered"] = "answered"
 
 
@@ -204,42 +197,8 @@ class SessionOver:
     kind: Literal["session over"] = "session over"
 
 
-@checked(frozen=True, slots=True)
-class Rested:
-    """A break is over."""
-
-    at: datetime
-    kind: Literal["rested"] = "rested"
-
-
-@checked(frozen=True, slots=True)
-class Debriefed:
-    """The last page was read."""
-
-    at: datetime
-    kind: Literal["debriefed"] = "debriefed"
-
-
-@checked(frozen=True, slots=True)
-class Troubled:
-    """The participant said that it does not work; they may go on all the same."""
-
-    at: datetime
-    kind: Literal["technical"] = "technical"
-
-
 Event: TypeAlias = (
-    Arrived
-    | Agreed
-    | DeviceFits
-    | PageRead
-    | Answered
-    | SessionMade
-    | TrialOver
-    | SessionOver
-    | Rested
-    | Debriefed
-    | Troubled
+    Arrived | Agreed | DeviceFits | PageLeft | Answered | SessionMade | TrialOver | SessionOver
 )
 EVENTS: Final[TypeAdapter[Event]] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 """Reads and writes events as JSON."""
@@ -264,13 +223,16 @@ class Participant:
         consent: Version and digest of the text that was agreed to; empty until then.
         device: The device, once it was checked.
         page: Which page of the instructions comes, from 0.
-        tries: How often the questions were answered.
+        tries: How often the questions on the instructions were answered.
+        wrong: How many other questions that have a right answer were answered wrongly.
         practised: Outcomes of the practice rounds.
         block: Which block, from 0.
         in_block: Rounds played in it.
         block_seconds: Seconds played in it.
         trials: Rounds played that count.
         passed: How many of them were passed.
+        idle: In how many of them no key was pressed.
+        presses: How often each key was pressed in them.
         sessions: Ids of the sessions, by part.
         why: Why the participant was screened out, or that it does not work; empty otherwise.
     """
@@ -286,14 +248,22 @@ class Participant:
     device: DeviceFits | None = None
     page: int = 0
     tries: int = 0
+    wrong: int = 0
     practised: tuple[bool, ...] = ()
     block: int = 0
     in_block: int = 0
     block_seconds: float = 0.0
     trials: int = 0
     passed: int = 0
+    idle: int = 0
+    presses: Mapping[str, int] = field(default_factory=dict[str, int])
     sessions: Mapping[str, str] = field(default_factory=dict[str, str])
     why: str = ""
+
+    @property
+    def person(self) -> str:
+        """Id of the person, the same at all visits."""
+        return self.id.partition("-")[0]
 
     @property
     def part(self) -> Part | None:
@@ -301,16 +271,21 @@ class Participant:
         return {Stage.PRACTICE: "practice", Stage.PLAY: "play"}.get(self.stage)  # pyright: ignore
 
 
+def careless_flags(study: Study, one: Participant) -> tuple[str, ...]:
+    """Return what the study's rule for the careless says of a participant, in a word each."""
+    rule, presses = study.careless, sum(one.presses.values())
+    found = {
+        "inattentive": one.wrong >= rule.wrong > 0,
+        "idle": one.trials > 0 and one.idle >= rule.idle * one.trials,
+        "one-key": presses > 0 and max(one.presses.values()) >= rule.one_key * presses,
+    }
+    return tuple(flag for flag, holds in found.items() if holds)
+
+
 def arrive(participant: str, event: Arrived) -> Participant:
     """Return a participant who has just come."""
     return Participant(
-        participant,
-        event.study,
-        event.condition,
-        event.visit,
-        Stage.CONSENT,
-        event.at,
-        event.at,
+        participant, event.study, event.condition, event.visit, Stage.CONSENT, event.at, event.at
     )
 
 
@@ -364,16 +339,11 @@ def _at(now: Participant, *stages: Stage) -> None:
 
 def _forward(study: Study, now: Participant, stage: Stage) -> Participant:
     """Go to the first stage from one on that the study has."""
-    has: Mapping[Stage, Callable[[], bool]] = {
-        Stage.INSTRUCTIONS: lambda: bool(study.instructions),
-        Stage.QUESTIONS: lambda: study.understanding is not None,
-        Stage.PRACTICE: lambda: study.practice is not None,
-    }
+    lacks = {one for one in (Stage.BEFORE, Stage.QUESTIONS, Stage.AFTER) if not study.asked(one)}
+    lacks |= set() if study.instructions else {Stage.INSTRUCTIONS}
+    lacks |= {Stage.PRACTICE} if study.practice is None else set()
     order = list(Stage)
-    for at in order[order.index(stage) :]:
-        if at not in has or has[at]():
-            return replace(now, stage=at)
-    raise AssertionError  # DONE is always there
+    return replace(now, stage=next(at for at in order[order.index(stage) :] if at not in lacks))
 
 
 @_after.register
@@ -385,27 +355,44 @@ def _(event: Agreed, study: Study, now: Participant) -> Participant:
 @_after.register
 def _(event: DeviceFits, study: Study, now: Participant) -> Participant:
     _at(now, Stage.DEVICE)
-    return _forward(study, replace(now, device=event), Stage.INSTRUCTIONS)
+    return _forward(study, replace(now, device=event), Stage.BEFORE)
 
 
 @_after.register
-def _(event: PageRead, study: Study, now: Participant) -> Participant:
-    _at(now, Stage.INSTRUCTIONS)
-    if event.page != now.page:
-        raise OutOfPlaceError(f"{now.id} is at page {now.page}, not at {event.page}")
-    read = replace(now, page=now.page + 1)
-    return read if read.page < len(study.instructions) else _forward(study, read, Stage.QUESTIONS)
+def _(event: PageLeft, study: Study, now: Participant) -> Participant:
+    match event.kind:
+        case "read":
+            _at(now, Stage.INSTRUCTIONS)
+            if event.page != now.page:
+                raise OutOfPlaceError(f"{now.id} is at page {now.page}, not at {event.page}")
+            read = replace(now, page=now.page + 1)
+            more = read.page < len(study.instructions)
+            return read if more else _forward(study, read, Stage.QUESTIONS)
+        case "rested":
+            _at(now, Stage.BREAK)
+            return replace(now, stage=Stage.PLAY)
+        case "debriefed":
+            _at(now, Stage.DEBRIEF)
+            return replace(now, stage=Stage.DONE)
+        case "technical":
+            return replace(now, why=now.why or "says that it does not work")
 
 
 @_after.register
 def _(event: Answered, study: Study, now: Participant) -> Participant:
-    _at(now, Stage.QUESTIONS)
-    asked = study.understanding
-    assert asked is not None  # the stage is not reached without
+    stage = event.stage
+    _at(now, stage)
+    asked = study.asked(stage)
+    wrong = sum(
+        not question.is_right(said) for question, said in zip(asked, event.answers, strict=False)
+    )
+    if stage is not Stage.QUESTIONS:
+        then = Stage.INSTRUCTIONS if stage is Stage.BEFORE else Stage.DEBRIEF
+        return _forward(study, replace(now, wrong=now.wrong + wrong), then)
     tried = replace(now, tries=now.tries + 1)
-    if event.answers == tuple(question.right for question in asked.questions):
+    if len(event.answers) == len(asked) and not wrong:
         return _forward(study, tried, Stage.PRACTICE)
-    if tried.tries >= asked.tries:
+    if study.understanding is None or tried.tries >= study.understanding.tries:
         return replace(tried, stage=Stage.SCREENED, why="the questions were not answered rightly")
     back = Stage.INSTRUCTIONS if study.instructions else Stage.QUESTIONS
     return replace(tried, stage=back, page=0)
@@ -427,12 +414,15 @@ def _(event: TrialOver, study: Study, now: Participant) -> Participant:
         return now
     if event.part == "practice":
         return _count_practice(study, replace(now, practised=(*now.practised, bool(trial.passed))))
+    pressed = Counter(key for key, down, _ in trial.keys if down)
     played = replace(
         now,
         in_block=now.in_block + 1,
         block_seconds=now.block_seconds + trial.seconds,
         trials=now.trials + 1,
         passed=now.passed + bool(trial.passed),
+        idle=now.idle + (not pressed),
+        presses=Counter(now.presses) + pressed,
     )
     blocks = study.blocks
     full = 0 < blocks.trials <= played.in_block
@@ -463,21 +453,4 @@ def _(event: SessionOver, study: Study, now: Participant) -> Participant:
         _at(now, Stage.PRACTICE)
         return _go_on_unpractised(study, now)  # no arena is left to practise on
     _at(now, Stage.PLAY, Stage.BREAK)
-    return _forward(study, now, Stage.DEBRIEF)
-
-
-@_after.register
-def _(event: Rested, study: Study, now: Participant) -> Participant:
-    _at(now, Stage.BREAK)
-    return replace(now, stage=Stage.PLAY)
-
-
-@_after.register
-def _(event: Troubled, study: Study, now: Participant) -> Participant:
-    return replace(now, why=now.why or "says that it does not work")
-
-
-@_after.register
-def _(event: Debriefed, study: Study, now: Participant) -> Participant:
-    _at(now, Stage.DEBRIEF)
-    return replace(now, stage=Stage.DONE)
+    return _forward(study, now, Stage.AFTER)

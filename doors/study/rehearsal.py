@@ -16,13 +16,11 @@ from animalcat.doors.study.participant import (
     Agreed,
     Answered,
     Arrived,
-    Debriefed,
     DeviceFits,
     Event,
-    PageRead,
+    PageLeft,
     Part,
     Participant,
-    Rested,
     SessionMade,
     SessionOver,
     Stage,
@@ -169,22 +167,21 @@ class _Person:
                 self._tell(DeviceFits(self._at, 1200, 800, 1.0, 60.0, "keys"))
             case Stage.INSTRUCTIONS:
                 self._spend(_reading(study.instructions[now.page]))
-                self._tell(PageRead(self._at, now.page))
-            case Stage.QUESTIONS:
-                asked = study.understanding
-                assert asked is not None  # the stage is not reached without
-                self._spend(QUESTION_SECONDS * len(asked.questions))
-                self._tell(Answered(self._at, tuple(q.right for q in asked.questions)))
+                self._tell(PageLeft(self._at, "read", now.page))
+            case Stage.BEFORE | Stage.QUESTIONS | Stage.AFTER:
+                asked, stage = study.asked(now.stage), now.stage
+                self._spend(QUESTION_SECONDS * len(asked))
+                self._tell(Answered(self._at, tuple(q.right or "" for q in asked), stage))
             case Stage.PRACTICE:
                 self._round("practice", self._practise())
             case Stage.PLAY:
                 self._play()
             case Stage.BREAK:
                 self._spend(study.blocks.break_seconds)
-                self._tell(Rested(self._at))
+                self._tell(PageLeft(self._at, "rested"))
             case _:
                 self._spend(_reading(study.debrief))
-                self._tell(Debriefed(self._at))
+                self._tell(PageLeft(self._at, "debriefed"))
 
     def _practise(self) -> int:
         """An arena that the person is expected to pass mostly."""

@@ -207,18 +207,19 @@ class StudyStore:
         Raises:
             WithdrawnError: They are not there any more.
         """
-        visits = [p for p in self._there.values() if _person(p.id) == person]
+        visits = self._visits(person)
         if not visits:
             raise WithdrawnError(f"there is no person {person}")
         return self.participant(max(visits, key=lambda p: p.visit).id)
 
     def sessions_of(self, participant: Participant) -> list[str]:
         """Ids of the sessions of a person at this visit and all before, in order."""
-        person = _person(participant.id)
-        visits = [p for p in self._there.values() if _person(p.id) == person]
-        known = {p.visit: p for p in visits if p.visit < participant.visit}
-        ordered = [*(known[visit] for visit in sorted(known)), participant]
+        visits = sorted(self._visits(participant.person), key=lambda p: p.visit)
+        ordered = [*(p for p in visits if p.visit < participant.visit), participant]
         return [session for visit in ordered for session in visit.sessions.values()]
+
+    def _visits(self, person: str) -> list[Participant]:
+        return [p for p in self._there.values() if p.person == person]
 
     def known(self, ids: Mapping[str, str]) -> str | None:
         """Who has these ids. Prolific's SESSION_ID is new at each visit, the others say who."""
@@ -242,7 +243,7 @@ class StudyStore:
 
     def take_place(self, participant: Participant) -> bool:
         """Take a place for somebody who begins to play; False if all are taken."""
-        person = _person(participant.id)
+        person = participant.person
         most, begun = self.study.who.most, self.begun()
         if most and person not in begun and len(begun) >= most:
             return False
@@ -296,14 +297,10 @@ class StudyStore:
         now = self.participant(participant)
         then = after(self.study_of(now), now, event)
         try:
-            file = os.open(self._path(participant), os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            _write_line(self._path(participant), EVENTS.dump_json(event, exclude_none=True))
         except FileNotFoundError:
             self._there.pop(participant, None)
             raise WithdrawnError(f"there is no participant {participant}") from None
-        try:
-            _write_line(file, EVENTS.dump_json(event, exclude_none=True))
-        finally:
-            os.close(file)
         self._there[participant] = then
         if isinstance(event, TrialOver):
             self.round_path(participant).unlink(missing_ok=True)
@@ -320,7 +317,7 @@ class StudyStore:
             WithdrawnError: They are not there.
         """
         person = _person(person)
-        visits = [p for p in self._there.values() if _person(p.id) == person]
+        visits = self._visits(person)
         if not visits and person not in self._people:
             raise WithdrawnError(f"there is no person {person} in the study {self.study.study}")
         sessions = tuple(sorted(s for p in visits for s in p.sessions.values()))
@@ -375,8 +372,8 @@ class StudyStore:
 
     def begun(self) -> set[str]:
         """Who has begun to play, and is done or may still come to it: places are theirs."""
-        there = {_person(p.id) for p in self._there.values() if self._counts(p)}
-        begun = {_person(p.id) for p in self._there.values() if p.sessions}
+        there = {p.person for p in self._there.values() if self._counts(p)}
+        begun = {p.person for p in self._there.values() if p.sessions}
         return (begun | self._beginning) & there
 
     def _counts(self, one: Participant) -> bool:
@@ -413,11 +410,7 @@ class StudyStore:
         event = Arrived(self._chance.now(), self.study.digest, condition, visit)
         made = arrive(f"{person}-{visit}", event)
         path = self._path(made.id)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            _write_line(file, EVENTS.dump_json(event, exclude_none=True))
-        finally:
-            os.close(file)
+        _write_line(path, EVENTS.dump_json(event, exclude_none=True), os.O_CREAT | os.O_EXCL)
         sync_folder(path.parent)
         self._there[made.id] = made
         return made
@@ -426,8 +419,8 @@ class StudyStore:
         known = self._people.pop(person, None)
         for key in () if known is None else known.keys:
             self._by_key.pop(key, None)
-        for participant in [p for p in self._there if _person(p) == person]:
-            del self._there[participant]
+        for one in self._visits(person):
+            del self._there[one.id]
         for part in (PARTICIPANTS, ROUNDS):
             for path in (self.folder / part).glob(f"{person}-*.jsonl"):
                 path.unlink()
@@ -436,12 +429,7 @@ class StudyStore:
         sync_folder(self.folder / PEOPLE)
 
     def _bury(self, stone: Tombstone) -> None:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        file = os.open(self.folder / TOMBSTONES, flags, 0o600)
-        try:
-            _write_line(file, _TOMBSTONE.dump_json(stone))
-        finally:
-            os.close(file)
+        _write_line(self.folder / TOMBSTONES, _TOMBSTONE.dump_json(stone), os.O_CREAT)
         sync_folder(self.folder)
 
     def _day(self) -> datetime:
@@ -543,14 +531,18 @@ def _without_codes(study: Study) -> dict[str, Any]:
     return {**who, "codes": ["withheld"] if study.who.codes else []}
 
 
-def _write_line(file: int, line: bytes) -> None:
+def _write_line(path: Path, line: bytes, flags: int = 0) -> None:
     """Write a line so that it survives a power cut, in the place of one that was cut off."""
-    size = os.fstat(file).st_size
-    while size and os.pread(file, 1, size - 1) != b"\n":
-        size -= 1
-    os.ftruncate(file, size)
-    os.write(file, line + b"\n")
-    os.fsync(file)
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
+    try:
+        size = os.fstat(file).st_size
+        while size and os.pread(file, 1, size - 1) != b"\n":
+            size -= 1
+        os.ftruncate(file, size)
+        os.write(file, line + b"\n")
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _person(participant: str) -> str:

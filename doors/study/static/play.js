@@ -21,6 +21,12 @@ function stars(count) {
   if (place) place.textContent = "\u2605".repeat(Math.min(count, 200));
 }
 
+function leave(text, button) {
+  playing = false;
+  leaving = true;
+  show(text, button);
+}
+
 async function begin() {
   go.hidden = true;
   if (leaving) location.reload();
@@ -50,16 +56,8 @@ const told = {
     playing = false;
     show(words.session_trouble);
   },
-  gone: () => {
-    playing = false;
-    leaving = true;
-    show(words.gone, words.go_on);
-  },
-  elsewhere: () => {
-    playing = false;
-    leaving = true;
-    show(words.elsewhere, words.take_over);
-  },
+  gone: () => leave(words.gone, words.go_on),
+  elsewhere: () => leave(words.elsewhere, words.take_over),
   page: () => {
     leaving = true;
     location.reload();

@@ -36,6 +36,21 @@ conditions: [{name: plain}, {name: scored, weight: 2, shown: {score: true}}]
 """
 
 
+ASKED = (
+    "practice:",
+    """questions:
+  before:
+    - {name: age, ask: How old are you?, number: [18, 99]}
+    - {name: games, ask: Which do you play?, choices: [None, Cards, Shooters], many: true}
+  after:
+    - {name: hard, ask: How hard was it?, scale: [Not at all, Very], points: 5, right: 5}
+    - {name: said, ask: What else?, required: false}
+careless: {idle: 0.5, one_key: 0.9}
+practice:""",
+)
+"""What puts questions into the study."""
+
+
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[..., Study]:
     """What writes a study file, with some of its text replaced, and reads it."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from animalcat.doors.study.file import Study, html_of, read_study
 from animalcat.text.marked_yaml import YamlError
+from tests.doors.study.conftest import ASKED
 
 Write = Callable[..., Study]
 
@@ -23,7 +25,9 @@ def test_texts_stand_in_the_file_or_beside_it(written: Write, tmp_path: Path) ->
     same = written(('"Walk with the arrow keys."', "how.md"), ("contact: Dr", "contact: Prof"))
     assert same.consent.digest == study.consent.digest
     assert same.digest != study.digest
-    other = written(("You *may* leave", "You may leave"))
+    (tmp_path / "de.yaml").write_text("go_on: Weiter")
+    other = written(("You *may* leave", "You may leave"), ("debrief:", "words: de.yaml\ndebrief:"))
+    assert (other.texts["go_on"], other.texts["back"]) == ("Weiter", "Back")
     assert other.consent.digest != study.consent.digest
 
 
@@ -38,7 +42,9 @@ def test_conditions_change_what_they_name_alone(written: Write) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
-        ("right: 1", "right: 3", "understanding.questions[0]: right is 3, and there are 2 choices"),
+        ("right: 1", "right: 3", "understanding.questions[0]: right is 3, and answers are 1 to 2"),
+        (", right: 1", "", "understanding.questions: each needs a right answer"),
+        ("debrief:", "questions: {after: [{ask: Why?}]}\ndebrief:", "needs a name of its own"),
         ("max_episodes: 4", "max_episode: 4", "did you mean 'max_episodes'?"),
         ("max_episodes: 4", "practice: 4", "practice is not chosen here"),
         ('"It was about finding."', "gone.md", "gone.md: No such file"),
@@ -69,6 +75,26 @@ def test_what_is_wrong_is_said_with_its_place(
     assert str(error.value).startswith(f"{tmp_path / 'study.yaml'}:")
 
 
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("age", ["18", " 99 "], ["", "17", "x", "nan", "18 19"]),
+        ("games", ["1", "3 1"], ["", "4", "0", "1 1"]),
+        ("hard", ["1", "5"], ["", "6", "1 2"]),
+        ("said", ["", "It was\ndark."], ["x" * 5001]),
+    ],
+)
+def test_answers_are_kept_as_they_fit(
+    written: Write, name: str, good: list[str], bad: list[str]
+) -> None:
+    study = written(ASKED)
+    asked = {question.name: question for at in ("before", "after") for question in study.asked(at)}
+    assert [asked[name].read(said) for said in good] == [said.strip() for said in good]
+    for said in bad:
+        with pytest.raises(ValueError, match=r"no answer|could not|invalid literal"):
+            asked[name].read(said)
+
+
 def test_a_file_that_is_no_study_is_refused(tmp_path: Path) -> None:
     with pytest.raises(YamlError, match="No such file"):
         read_study(tmp_path / "none.yaml")
@@ -89,4 +115,13 @@ def test_nothing_in_a_text_can_run() -> None:
 def test_a_file_of_a_released_version_means_what_it_meant(path: Path) -> None:
     then = json.loads(path.with_suffix(".json").read_text("utf-8"))
     now = read_study(path).model_dump(mode="json") | {"folder": ""}
-    assert {key: now[key] for key in then} == then
+    assert _as_then(now, then) == then
+
+
+def _as_then(now: Any, then: Any) -> Any:
+    """What is said now, without keys that were not known then."""
+    if isinstance(then, dict):
+        return {key: _as_then(now[key], value) for key, value in then.items()}  # pyright: ignore
+    if isinstance(then, list):
+        return [_as_then(*pair) for pair in zip(now, then, strict=True)]  # pyright: ignore
+    return now

@@ -15,14 +15,15 @@ from starlette.websockets import WebSocketDisconnect
 from animalcat.client.async_client import AsyncClient
 from animalcat.doors.study.file import Study
 from animalcat.doors.study.pages import ARRIVALS, ATTEMPTS, study_part
-from animalcat.doors.study.participant import Stage
+from animalcat.doors.study.participant import Answered, Stage
 from animalcat.doors.study.playing import Seats
-from animalcat.doors.study.store import Chance, StudyStore
+from animalcat.doors.study.store import Chance, StudyStore, read_events
 from animalcat.service.access.callers import MACHINE
 from animalcat.service.web.application import create_app
 from animalcat.service.web.guard import Door
 from animalcat.service.web.site import Site
 from animalcat.service.web.visits import UsedHere, Visits
+from tests.doors.study.conftest import ASKED
 from tests.doors.study.test_participant import WHOLE
 from tests.web.chromium import PROGRAM
 from tests.web.chromium import browser as chromium
@@ -152,6 +153,24 @@ def test_what_does_not_fit_leads_back(pages: Callable[..., Pages], wrong: dict[s
     answer = browser.post(f"{site.at}/step", data=form)
     assert "Checking your device" in answer.text
     assert site.store.participants()[0].stage is Stage.DEVICE
+
+
+def test_questions_are_answered_whole(pages: Callable[..., Pages]) -> None:
+    site = pages(ASKED)
+    browser = site.browser()
+    agree(browser, site.at)
+    form = {**fields(browser.get(site.at).text), **DEVICE}
+    shown = browser.post(f"{site.at}/step", data=form).text
+    assert 'type="number"' in shown
+    assert 'type="checkbox"' in shown
+    form = {**fields(shown), "answer-0": "30"}
+    assert "answer every question" in browser.post(f"{site.at}/step", data=form).text
+    form |= {"answer-1-1": "1", "answer-1-3": "3"}
+    assert "Find the green ball" in browser.post(f"{site.at}/step", data=form).text
+    (one,) = site.store.participants()
+    *_, last = read_events(site.store.folder / "participants" / f"{one.id}.jsonl")
+    assert isinstance(last, Answered)
+    assert (last.stage, last.answers) == ("before", ("30", "1 3"))
 
 
 def test_scripts_in_any_text_are_shown_and_do_not_run(

@@ -14,14 +14,12 @@ from animalcat.doors.study.participant import (
     Agreed,
     Answered,
     Arrived,
-    Debriefed,
     DeviceFits,
     Event,
     OutOfPlaceError,
-    PageRead,
+    PageLeft,
     Part,
     Participant,
-    Rested,
     SessionMade,
     SessionOver,
     Stage,
@@ -31,11 +29,13 @@ from animalcat.doors.study.participant import (
     after,
     arrive,
     assign,
+    careless_flags,
     replay_participant,
 )
 from animalcat.doors.study.playing import keys_of, sum_timings
 from animalcat.doors.study.realtime import Key, Timing
 from animalcat.doors.study.rounds import Round
+from tests.doors.study.conftest import ASKED
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 Write = Callable[..., Study]
@@ -49,8 +49,8 @@ def trial(part: Part, *, passed: bool = True, outcome: str = "played") -> TrialO
 PAGES: Sequence[Event] = (
     Agreed(NOW, "1", "digest"),
     DeviceFits(NOW, 1200, 800, 1.0, 60.0, "keys"),
-    PageRead(NOW, 0),
-    PageRead(NOW, 1),
+    PageLeft(NOW, "read", 0),
+    PageLeft(NOW, "read", 1),
     Answered(NOW, (1,)),
 )
 PRACTICE: Sequence[Event] = (
@@ -62,12 +62,12 @@ PLAY: Sequence[Event] = (
     SessionMade(NOW, "play", "s"),
     trial("play"),
     trial("play", passed=False),
-    Rested(NOW),
+    PageLeft(NOW, "rested"),
     trial("play", outcome="void"),
     trial("play"),
     trial("play"),
     SessionOver(NOW, "play"),
-    Debriefed(NOW),
+    PageLeft(NOW, "debriefed"),
 )
 WHOLE = (*PAGES, *PRACTICE, *PLAY)
 
@@ -99,17 +99,17 @@ def test_what_belongs_elsewhere_changes_nothing(written: Write, at: int) -> None
     study = written()
     now = run(study, *WHOLE[:at])
     may_come = {
-        Stage.CONSENT: (Agreed,),
-        Stage.DEVICE: (DeviceFits,),
-        Stage.INSTRUCTIONS: (PageRead,),
-        Stage.QUESTIONS: (Answered,),
-        Stage.PRACTICE: (SessionMade, TrialOver, SessionOver),
-        Stage.PLAY: (SessionMade, TrialOver, SessionOver),
-        Stage.BREAK: (Rested, SessionOver),
-        Stage.DEBRIEF: (Debriefed,),
+        Stage.CONSENT: {"agreed"},
+        Stage.DEVICE: {"device"},
+        Stage.INSTRUCTIONS: {"read"},
+        Stage.QUESTIONS: {"answered"},
+        Stage.PRACTICE: {"session", "trial", "session over"},
+        Stage.PLAY: {"session", "trial", "session over"},
+        Stage.BREAK: {"rested", "session over"},
+        Stage.DEBRIEF: {"debriefed"},
     }
     for event in (*WHOLE, Arrived(NOW, "x", "")):
-        if isinstance(event, may_come[now.stage]):
+        if event.kind in may_come[now.stage]:
             continue
         with pytest.raises(OutOfPlaceError):
             after(study, now, event)
@@ -121,6 +121,27 @@ def test_wrong_answers_lead_back_and_then_out(written: Write) -> None:
     assert (once.stage, once.page, once.tries) == (Stage.INSTRUCTIONS, 0, 1)
     twice = run(study, *PAGES[:4], Answered(NOW, (2,)), *PAGES[2:4], Answered(NOW, ()))
     assert (twice.stage, twice.why) == (Stage.SCREENED, "the questions were not answered rightly")
+
+
+def test_questions_stand_before_and_after_and_the_careless_are_flagged(written: Write) -> None:
+    study = written(ASKED)
+    before, after_ = Answered(NOW, ("30", "2"), Stage.BEFORE), Answered(NOW, ("1", ""), Stage.AFTER)
+    asked = run(study, *PAGES[:2])
+    assert asked.stage is Stage.BEFORE
+    with pytest.raises(OutOfPlaceError):
+        after(study, asked, Answered(NOW, ("1", ""), Stage.AFTER))
+    keys = (("ahead", True, 1.0), ("ahead", False, 2.0))
+
+    def played(*keys: tuple[str, bool, float]) -> TrialOver:
+        return TrialOver(NOW, "play", Trial(0, 0, 9.0, 9, "played", True, keys=keys))
+
+    begun = (*PAGES[:2], before, *PAGES[2:], *PRACTICE, PLAY[0])
+    ended = (SessionOver(NOW, "play"), after_)
+    idle = run(study, *begun, played(), played(*keys), *ended)
+    assert (idle.stage, idle.wrong) == (Stage.DEBRIEF, 1)
+    assert careless_flags(study, idle) == ("inattentive", "idle", "one-key")
+    lively = run(study, *begun, played(*keys, ("left", True, 3.0)), played(*keys))
+    assert careless_flags(study, lively) == ()
 
 
 def test_practice_ends_at_its_criterion_or_its_limit(written: Write) -> None:

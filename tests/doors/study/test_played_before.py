@@ -21,9 +21,8 @@ from animalcat.client import aconnect
 from animalcat.doors.study.export import OUTCOMES, export_payment, export_study
 from animalcat.doors.study.file import read_study
 from animalcat.doors.study.participant import (
-    Debriefed,
+    PageLeft,
     Part,
-    Rested,
     SessionOver,
     Trial,
     TrialOver,
@@ -144,7 +143,11 @@ async def test_an_exported_study_is_fitted_with_what_was_played_before(
                         passed = episode.outcome is Outcome.SUCCESS or part == "practice"
                         trial = Trial(episode.number, 0, 1.0, episode.steps, "played", passed)
                         store.append(one.id, TrialOver(NOW, part, trial))
-            for event in (Rested(NOW), SessionOver(NOW, "play"), Debriefed(NOW)):
+            for event in (
+                PageLeft(NOW, "rested"),
+                SessionOver(NOW, "play"),
+                PageLeft(NOW, "debriefed"),
+            ):
                 store.append(one.id, event)
         written = await export_study(client, home, store.study, to)
         assert (written["participants"], written["sessions"]) == (2, 4)

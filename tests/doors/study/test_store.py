@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from animalcat.doors.study.file import Study
-from animalcat.doors.study.participant import Agreed, Debriefed, OutOfPlaceError, Stage
+from animalcat.doors.study.participant import Agreed, OutOfPlaceError, PageLeft, Stage
 from animalcat.doors.study.store import (
     BegunError,
     Chance,
@@ -86,7 +86,7 @@ def test_what_is_refused_is_not_stored(written: Write, home: Path, chance: Chanc
     one, _ = store.enter({})
     before = whole_text(home)
     with pytest.raises(OutOfPlaceError):
-        store.append(one.id, Debriefed(NOW))
+        store.append(one.id, PageLeft(NOW, "debriefed"))
     assert whole_text(home) == before
 
 
