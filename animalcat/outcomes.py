@@ -356,7 +356,7 @@ def _cell(cell: Any, kind: Kind, low: float, high: float) -> Any:
     if kind == "count" and not value.is_integer():
         raise ValueError("is no whole number")
     if math.isinf(value):
-        raise ValueError("is no finite number; leave a cell empty where there is none")
+        raise ValueError("is not a finite number; leave a cell empty where there is none")
     if not low - _ROUNDING <= value <= high + _ROUNDING:
         raise ValueError(f"is out of range; it goes from {low:g} to {high:g}")
     return int(value) if kind == "count" else value

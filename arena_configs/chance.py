@@ -16,6 +16,7 @@ from animalcat.arena_configs.model import (
     ToggleObject,
 )
 from animalcat.arena_configs.placement import Placement
+from animalcat.text.counts import count_of
 
 LEFT: Final = "left-to-chance"
 """Code of the finding."""
@@ -52,12 +53,12 @@ def left_to_chance(
         match = _FIELD.match(drawn)
         assert match is not None, drawn  # each is `items[1].sizes[0].x` or the like
         fields.setdefault(match.group(1), set()).add(match.group())
-    told = [
-        _with_number(len(fields[key]), name) for key, name in _NAMES.items() if key in fields
-    ] + [_with_number(len(places), key) for key, places in fields.items() if key not in _NAMES]
+    told = [count_of(len(fields[key]), name) for key, name in _NAMES.items() if key in fields] + [
+        count_of(len(places), key) for key, places in fields.items() if key not in _NAMES
+    ]
     played = [*_in_play(arena, build)]
     if played:
-        told.append(f"{_with_number(len(played), 'operation')} in play")
+        told.append(f"{count_of(len(played), 'operation')} in play")
     first = next(iter(placement.drawn), None) or next(iter(played), None)
     if first is None:
         return None
@@ -65,12 +66,6 @@ def left_to_chance(
     words = f"{', '.join(others)} and {last}" if others else last
     single = len(told) == 1 and last.startswith("1 ")
     return first, f"{words} {'is' if single else 'are'} left to chance"
-
-
-def _with_number(number: int, name: str) -> str:
-    head, _, rest = name.partition(" of ")
-    tail = f" of {rest}" if rest else ""
-    return f"{number} {head}{'s' * (number != 1)}{tail}"
 
 
 def _in_play(arena: Arena, build: Build) -> Iterator[str]:

@@ -55,7 +55,7 @@ def mark_fault(
         return MarkFault("unreachable-pass-mark", "error", f"{message}{pass_mark:g}")
     if likely <= pass_mark:
         message = (
-            f"hardly a play passes: the best return is {greatest:.4g}, that of an agent which "
+            f"almost no play passes: the best return is {greatest:.4g}, that of an agent which "
         )
         message += f"looks around before it runs is about {likely:.4g}, and it must exceed "
         return MarkFault("tight-pass-mark", "warning", f"{message}{pass_mark:g}")

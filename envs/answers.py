@@ -151,7 +151,7 @@ def read_answer(answer: object) -> ReadAnswer:
             return ReadAnswer(_numbers(answer))
         notes = noted.note if isinstance(noted.note, tuple) else (noted.note,)
         if not all(isinstance(note, Note) for note in notes):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise _Refusal("its note is no animalcat.Note, as in Noted(3, Note('a remark'))")
+            raise _Refusal("its note is not an animalcat.Note, as in Noted(3, Note('a remark'))")
         return ReadAnswer(_numbers(noted.actions), notes)
     except _Refusal as refused:
         raise _error(_format_value(answer), refused) from None
@@ -226,7 +226,7 @@ def _plain(value: object) -> _Plain:
             raise _Refusal("the parts of a pair are integers")
         return move, turn
     if isinstance(value, bool):
-        raise _Refusal("a boolean is no action")
+        raise _Refusal("a boolean is not an action")
     try:
         return int(index(cast("SupportsIndex", value)))
     except TypeError:
@@ -249,7 +249,7 @@ def _of_array(value: object) -> _Plain:
         return (numbers[0], numbers[1])
     if array.ndim == 2 and array.shape[1] == 2:
         return _Rows(map(tuple, numbers))
-    raise _Refusal(f"an array of shape {array.shape} is no action{_argmax(array)}")
+    raise _Refusal(f"an array of shape {array.shape} is not an action{_argmax(array)}")
 
 
 def _argmax(array: npt.NDArray[Any]) -> str:
@@ -276,26 +276,26 @@ def _why_not(value: object) -> str:
         case None:
             return "act returned nothing"
         case float() | complex():
-            return "a float is no action, not even a whole one"
+            return "a float is not an action, not even a whole one"
         case list():
             return (
                 "a list could be one pair or several actions: a pair is a tuple, and several are "
                 "Actions([...])"
             )
         case str() | bytes() | bytearray() | memoryview():
-            return "text and bytes are no action"
+            return "text and bytes are not actions"
         case Noted():
             return "a Noted goes round the whole answer, once"
         case Set():
             return "a set has no order"
         case Mapping():
-            return "a dictionary is no action: give the value in it"
+            return "a dictionary is not an action: give the value in it"
         case _ if isawaitable(value):
             return "it is a coroutine that nobody awaited"
         case _ if isgenerator(value) or isasyncgen(value):
             return "it is a generator: return the action, and do not yield it"
         case _:
-            return f"{type(value).__name__} is no type of action"
+            return f"{type(value).__name__} is not a type of action"
 
 
 def _error(shown: str, refused: _Refusal) -> ActionError:

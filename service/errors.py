@@ -173,19 +173,17 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.ACTION_OUT_OF_RANGE: Public(StatusCode.INVALID_ARGUMENT, "An action is out of range."),
     Code.ACTION_STALE: Public(StatusCode.INVALID_ARGUMENT, "The action answers another step."),
     Code.ACTION_TIMEOUT: Public(StatusCode.DEADLINE_EXCEEDED, "The action came too late."),
-    Code.LEASE_LOST: Public(
-        StatusCode.FAILED_PRECONDITION, "There is no place to come back to by this lease."
-    ),
+    Code.LEASE_LOST: Public(StatusCode.FAILED_PRECONDITION, "This lease has nothing to return to."),
     Code.NOTE_TOO_LONG: Public(StatusCode.INVALID_ARGUMENT, "The note is too long."),
     Code.NOTES_USED_UP: Public(
-        StatusCode.RESOURCE_EXHAUSTED, "The notes have taken all the bytes that they may."
+        StatusCode.RESOURCE_EXHAUSTED, "The notes have used all the bytes that they may have."
     ),
     Code.TOO_MANY_BAD_FRAMES: Public(
         StatusCode.INVALID_ARGUMENT, "Too many bad frames came in a row."
     ),
     Code.DISMISSED: Public(
         StatusCode.ABORTED,
-        "Whoever runs the agent took it off; the episode is held against nobody.",
+        "The agent's operator withdrew it; the episode counts against nobody.",
     ),
     Code.UNJUDGED: Public(
         StatusCode.FAILED_PRECONDITION,
@@ -197,37 +195,37 @@ CATALOGUE: Final[dict[Code, Public]] = {
         "The message is not the protobuf message of this call; use the protos of this version.",
     ),
     Code.NO_TOKEN: Public(StatusCode.UNAUTHENTICATED, "This server asks for a token."),
-    Code.BAD_TOKEN: Public(StatusCode.UNAUTHENTICATED, "The token is not good."),
+    Code.BAD_TOKEN: Public(StatusCode.UNAUTHENTICATED, "The token is not valid."),
     Code.FORBIDDEN: Public(StatusCode.PERMISSION_DENIED, "The token does not permit this call."),
     Code.ACCESS_CLOSED: Public(
         StatusCode.UNAVAILABLE,
-        "The server cannot read its tokens and admits nobody by one; its log says why.",
+        "The server cannot read its tokens and accepts none; its log says why.",
     ),
     Code.AUDIT_CLOSED: Public(
         StatusCode.UNAVAILABLE,
-        "The server cannot write its audit log, so it does nothing that the log has to tell of. "
-        "What is being played goes on.",
+        "The server cannot write its audit log, so it does nothing that has to be logged. What "
+        "is being played goes on.",
     ),
     Code.TOO_MANY_CALLS: Public(StatusCode.RESOURCE_EXHAUSTED, "Too many calls."),
     Code.BUSY: Public(StatusCode.RESOURCE_EXHAUSTED, "The server is at its limit."),
     Code.DISK_FULL: Public(
         StatusCode.RESOURCE_EXHAUSTED,
-        "The server's disk is full. Nothing that was acknowledged is lost: free space on it, then "
+        "The server's disk is full. Everything acknowledged is kept: free space on it, then "
         "try again.",
     ),
     Code.STORE_BUSY: Public(
         StatusCode.UNAVAILABLE,
         "The server's database does not answer: another program holds its lock, or it is out of "
-        "reach. Nothing that was acknowledged is lost: try again.",
+        "reach. Everything acknowledged is kept: try again.",
     ),
     Code.NO_DESCRIPTORS: Public(
         StatusCode.RESOURCE_EXHAUSTED,
-        "The server has no file descriptors left. Nothing that was acknowledged is lost: try again "
+        "The server has no file descriptors left. Everything acknowledged is kept: try again "
         "when fewer agents play, or start it with a higher limit (ulimit -n).",
     ),
     Code.NO_MEMORY: Public(
         StatusCode.RESOURCE_EXHAUSTED,
-        "The server has no memory left for this. Nothing that was acknowledged is lost: try again "
+        "The server has no memory left for this. Everything acknowledged is kept: try again "
         "when fewer agents play.",
     ),
     Code.SHUTTING_DOWN: Public(StatusCode.UNAVAILABLE, "The server is shutting down."),
@@ -240,8 +238,8 @@ CATALOGUE: Final[dict[Code, Public]] = {
     ),
     Code.INTERNAL: Public(
         StatusCode.INTERNAL,
-        "The server failed, and its log says how. What became of the request is unknown: look "
-        "before you ask again. `session show --verify` says whether what a session has "
+        "The server failed, and its log says how. Whether the request was carried out is unknown: "
+        "check before you ask again. `session show --verify` says whether what a session has "
         "stored is whole.",
     ),
 }

@@ -81,8 +81,8 @@ def test_what_is_written_is_read_again(form: Any, frame: pd.DataFrame, tmp_path:
         (b"instance,outcome,steps\na,success,1\nb,failure,1.5\n", "line 3, column 'steps': '1.5'"),
         (b"instance,outcome,size [m]\na,success,big\n", "line 2, column 'size .m.': 'big'"),
         (b"instance,outcome,peers_open\na,success,perhaps\n", "neither True nor False"),
-        (b"\xff\xfe", "no text in UTF-8"),
-        (b"PAR1 but not really", "no Parquet"),
+        (b"\xff\xfe", "not UTF-8 text"),
+        (b"PAR1 but not really", "not Parquet"),
     ],
 )
 def test_what_is_no_table_of_outcomes_is_refused(content: bytes, words: str) -> None:
@@ -95,11 +95,11 @@ def test_what_is_no_table_of_outcomes_is_refused(content: bytes, words: str) -> 
     [
         ("wayLength [m]", "-4", r"column 'wayLength \[m\]': '-4' is out of range; it goes from 0"),
         ("wayLength [cm]", "-4", "is out of range; it goes from 0"),
-        ("wayLength [m]", "inf", "'inf' is no finite number"),
+        ("wayLength [m]", "inf", "'inf' is not a finite number"),
         ("goalSeen", "1.5", "it goes from 0 to 1"),
-        ("noise [dB]", "-inf", "'-inf' is no finite number"),
+        ("noise [dB]", "-inf", "'-inf' is not a finite number"),
         ("steps", "-1", "column 'steps': '-1' is out of range"),
-        ("return", "1e999", "'1e999' is no finite number"),
+        ("return", "1e999", "'1e999' is not a finite number"),
         ("weight", "-0.5", "is out of range"),
     ],
 )

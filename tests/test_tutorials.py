@@ -42,7 +42,7 @@ def test_a_question_leads_to_a_claim(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "reach" in shown['print(*battery.report(layout).summary, sep="\\n")']
     claim = shown["print(result.verdict)"]
     assert "goingAround: no ability shown" in claim
-    assert "Mostly its limit of goingAround makes it fail" in claim
+    assert "It fails mostly because of its limit in goingAround" in claim
     assert "'secret': 'tutorial'" in next(value for key, value in shown.items() if "secret" in key)
     assert (tmp_path / "study" / "walls.html").stat().st_size > 10_000
 

@@ -97,7 +97,7 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     ),
     "a cell that is no number": (
         lambda: fit(READING, DF.assign(words="long"), "oak"),
-        ("row 'q001', column words", "'long' is no finite number"),
+        ("row 'q001', column words", "'long' is not a finite number"),
     ),
     "a layout that is not there": (
         lambda: load_layout("navigatoin"),

@@ -81,7 +81,7 @@ def battery_name(text: str) -> str:
         return names.battery_name(text.removeprefix(_PREFIX))
     if "/" in text or text.startswith("~"):
         raise AnimalcatError(
-            f"{text!r} is a path, and the id of a battery is wanted: "
+            f"{text!r} is a path, and the id of a battery is expected: "
             f"client.import_battery({text!r}) makes a battery of the arena files there, and its "
             "`id` goes here",
             "INVALID_NAME",

@@ -31,12 +31,13 @@ from animalcat.envs.agents.load import ABOUT, BUILTIN, AgentLoadError, check_nam
 from animalcat.envs.agents.watching import Watch
 from animalcat.errors import AnimalcatError
 from animalcat.extending import plugins
+from animalcat.text.counts import count_of
 
 INTERRUPTED: Final = 130
 """Exit code of an agent that was told to end."""
 
 app = typer.Typer(
-    help="Run an agent against a server, and list agents and their limits.", no_args_is_help=True
+    help="Run an agent on a server, and list agents and their limits.", no_args_is_help=True
 )
 
 
@@ -59,7 +60,7 @@ def run(
         str,
         typer.Option(
             metavar="SESSION",
-            help="The session to play. It may be left out when one session alone waits for an "
+            help="The session to play. It may be left out when only one session waits for an "
             "agent.",
         ),
     ] = "",
@@ -75,9 +76,9 @@ def run(
         bool,
         typer.Option(
             "--stay",
-            help="Stay: come back after broken connections and restarts of the server, with "
-            "growing pauses, and end only for what no waiting mends. Without --session, play "
-            "every session that comes to wait for this name.",
+            help="Stay: reconnect after broken connections and restarts of the server, with "
+            "growing pauses, and end only where waiting cannot help. Without --session, "
+            "play every session that waits for this name.",
         ),
     ] = False,
     same_agent: SameAgent = False,
@@ -152,7 +153,7 @@ def _show(summary: EvaluationSummary, server: str) -> None:
         print_json(asdict(summary))
         return
     say(
-        f"{summary.session} {summary.state}: {summary.counted} episodes counted, "
+        f"{summary.session} {summary.state}: {count_of(summary.counted, 'episode')} counted, "
         f"{len(summary.episodes)} played here{_faults(summary.episodes)}"
     )
     name = summary.session.removeprefix("sessions/")

@@ -44,15 +44,17 @@ def command(
         str,
         typer.Option(
             metavar="TIME",
-            help="Only from then on: a time such as 2026-11-27T13:00, in UTC if it says no zone; "
-            "or a time ago, such as 90m, 24h or 7d.",
+            help="Only since then: a time such as 2026-11-27T13:00, in UTC unless it names a zone; "
+            "or how long ago, such as 90m, 24h or 7d.",
             show_default="all",
         ),
     ] = "",
     limit: Annotated[
         int,
         typer.Option(
-            metavar="NUMBER", min=0, help="The most lines, the latest ones. 0 sets no limit."
+            metavar="NUMBER",
+            min=0,
+            help="Show at most this many lines, the latest. 0 sets no limit.",
         ),
     ] = _SHOWN,
 ) -> None:
@@ -104,5 +106,5 @@ def _time(text: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"--since {text!r} is no time; give for example 2026-11-27T13:00, 24h or 7d")
+        fail(f"--since {text!r} is not a time; give for example 2026-11-27T13:00, 24h or 7d")
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -29,6 +29,7 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.whose import Everybodys, OfOwner, owner_column, whose
 from animalcat.errors import AnimalcatError
 from animalcat.machine.files import write_whole
+from animalcat.text.counts import count_of
 from animalcat.values import Battery, RecipeText
 
 app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)
@@ -198,9 +199,9 @@ def _check(battery: Battery) -> None:
         for problem in battery.problems:
             say(problem)
         say(
-            f"battery {battery.id}: {battery.instances} instance{'s' * (battery.instances != 1)}, "
+            f"battery {battery.id}: {count_of(battery.instances, 'instance')}, "
             f"{len(battery.set_aside)} set aside, {len(sure)} that cannot be failed, "
-            f"{len(battery.problems)} note{'s' * (len(battery.problems) != 1)} on its files"
+            f"{count_of(len(battery.problems), 'note')} on its files"
         )
     if battery.set_aside:
         raise typer.Exit(FAILED)
@@ -252,7 +253,7 @@ def import_(
             "--table",
             "--features",
             metavar="TABLE.csv",
-            help="A table that says more of the arenas. It has a column `instance`, any of "
+            help="A table that says more about the arenas. It has a column `instance`, any of "
             "`suite`, `paradigm`, `task` and `variant`, and one column for each meta-feature of "
             "your own, with the unit in brackets as in `noise [dB]`. A column `choices` says which "
             "places are choices.",
@@ -319,14 +320,14 @@ def report(
         str,
         typer.Option(
             metavar="NAME_OR_FILE",
-            help="Say what this layout could at best know of an agent after the whole battery: a "
-            "name from `layout show`, or a YAML file.",
+            help="Say what this layout could at best know about an agent after the whole battery: "
+            "a name from `layout show`, or a YAML file.",
             show_default="the one that the battery names",
         ),
     ] = "",
     variant: VariantOfBattery = "",
     maps: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="How many maps to draw at most.")
+        int, typer.Option(metavar="NUMBER", min=0, help="Draw at most this many maps.")
     ] = 360,
 ) -> None:
     """Report on a battery: what is in it, and what it could tell.
@@ -366,7 +367,7 @@ def _say_impostors(impostors: Iterable[Mapping[str, Any]]) -> None:
     heads = {"an agent that": "agent", "arenas that tell": "parting", "it": "verdict"}
     rows = [{head: one[key] for head, key in heads.items()} for one in impostors]
     if rows:
-        title = "Agents that go by a cue, and in how many arenas that shows"
+        title = "Agents that rely on a cue, and in how many arenas that shows"
         print_table(rows, list(rows[0]), title=title)
 
 

@@ -60,7 +60,7 @@ def _write_instance(folder: Path, instance: Instance) -> Instance:
     """Write the arena of an instance, and give the instance back."""
     path = PurePosixPath(f"{instance.name}.yaml")
     if path.is_absolute() or ".." in path.parts:
-        fail(f"instance {instance.name!r}: this name is no file inside {folder}")
+        fail(f"instance {instance.name!r}: this name is not a file inside {folder}")
     target = folder / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(instance.arena_yaml, "utf-8")
@@ -123,7 +123,7 @@ def _show_layout(layout: Mapping[str, Any] | None) -> None:
             say(f"  {demand} does not apply to {number}: {why}")
     for cue, found in layout["cues"].items():
         say(
-            f"  {found['misleads']} tell an agent that goes by {cue} from one that has "
+            f"  {found['misleads']} tell an agent that relies on {cue} from one that has "
             f"{found['instead_of']}: there it misleads"
         )
 

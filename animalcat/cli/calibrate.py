@@ -17,6 +17,7 @@ from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn, PassMarks,
 from animalcat.cli.shared.output import fail, print_json, say, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import client_for, data_folder, place
+from animalcat.text.counts import count_of
 
 if TYPE_CHECKING:
     from animalcat.cli.shared.arena_outcomes import OnBattery
@@ -190,7 +191,7 @@ def calibrate(
         table = on_this_battery.outcomes.table
         # Sessions refuse the agents of the table alone, so nobody else may teach anything.
         repeats = {a: own for a, own in earlier.repeats.items() if a in table.agents}
-        who = f"{len(table.agents)} agent{'s' * (len(table.agents) != 1)}"
+        who = count_of(len(table.agents), "agent")
         tell(f"fitting {who} on {len(table.instances)} arenas", 0, 0)
         prior = declared or _learnt(repeats)
         calibrated = _calibrate(chosen, table, called, seed, prior, check=check)
@@ -205,7 +206,10 @@ def _check_name(name: str) -> None:
     from animalcat.layouts.library import LAYOUTS
 
     if not _NAME.fullmatch(name) or len(name) > 100:
-        fail(f"--name {name!r}: give letters, digits, '.', '_' and '-', beginning with one of both")
+        fail(
+            f"--name {name!r}: give letters, digits, '.', '_' and '-', beginning with a letter "
+            "or a digit"
+        )
     if name in LAYOUTS:
         fail(f"--name {name!r} is the name of a shipped layout; give the calibration another name")
 
@@ -336,7 +340,7 @@ def _report(
             "sessions with --repeats begin with that"
         )
     wrote(f"calibration {calibration.name}", path)
-    say(f"use it by: animalcat session run --calibration {calibration.name} ...")
+    say(f"use it with: animalcat session run --calibration {calibration.name} ...")
 
 
 def _notes(layout: Layout, left: OnBattery, merged: Sequence[str]) -> list[str]:
@@ -358,7 +362,7 @@ def _notes(layout: Layout, left: OnBattery, merged: Sequence[str]) -> list[str]:
         notes.append("fewer than two agents have more than 15 outcomes, so none was predicted")
     notes += merged
     for why, number in left.left.items():
-        notes.append(f"left out {_instances(number)}: {why}")
+        notes.append(f"left out {count_of(number, 'instance')} with outcomes: {why}")
     notes += left.outcomes.notes
     if left.unplayed:
         notes.append(
@@ -368,7 +372,3 @@ def _notes(layout: Layout, left: OnBattery, merged: Sequence[str]) -> list[str]:
     if left.agents:
         notes.append(f"no outcome that counts: {', '.join(left.agents)}")
     return notes
-
-
-def _instances(number: int) -> str:
-    return f"{number} instance{'s' * (number != 1)} with outcomes"

@@ -116,8 +116,8 @@ def run(
         check_reference(reference, observation_of(CampaignOptions, chosen))
         if is_privileged(reference):
             fail(
-                f"{reference} is shown the arena's true state, and no agent of a campaign is; let "
-                f"it play a session of its own: animalcat session run --agent {reference}"
+                f"{reference} is shown the arena's true state, which no agent of a campaign may "
+                f"be; let it play a session of its own: animalcat session run --agent {reference}"
             )
     if chosen.get("camera") is None and (side := max(map(pictures_of, agent))):
         chosen["camera"] = side
@@ -280,8 +280,8 @@ def _hold_session(client: Client, session: Session, process: AgentProcess) -> st
     if not now.paused:
         client.pause_session(now)
     return (
-        f"the agent {session.spec.agent} ended before its session did, in no episode; its session "
-        f"{session.id} is paused until this command is run again"
+        f"the agent {session.spec.agent} ended before its session did, between episodes; its "
+        f"session {session.id} is paused until this command is run again"
     )
 
 

@@ -31,9 +31,10 @@ from animalcat.cli.shared.remote import data_folder, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.data import Plan
 from animalcat.errors import AnimalcatError
+from animalcat.text.counts import count_of
 
 app = typer.Typer(
-    help="Look through a store, back it up, and remove what is old or somebody's.",
+    help="Check a store, back it up, and remove what is old or belongs to somebody.",
     no_args_is_help=True,
 )
 
@@ -61,8 +62,9 @@ def verify() -> None:
             say(f"{one.where}: {one.what}\n  to do: {one.remedy}")
         for where, note in found.notes:
             say(f"note: {where}: {note}")
-        stands = f"{len(found.damage)} things are not" if found.damage else "all is"
-        say(f"{stands} as it was stored: {found.sessions} sessions, {found.batteries} batteries")
+        stands = f"{count_of(len(found.damage), 'thing')} not" if found.damage else "everything"
+        held = f"{count_of(found.sessions, 'session')}, batteries: {found.batteries}"
+        say(f"{stands} as it was stored: {held}")
     if found.damage:
         raise typer.Exit(FAILED)
 
@@ -95,7 +97,10 @@ def backup(
     else:
         for problem in made.damaged:
             say(problem)
-        say(f"{made.sessions} sessions with {made.files} files ({size(made.bytes)}) -> {made.path}")
+        say(
+            f"{count_of(made.sessions, 'session')} with {count_of(made.files, 'file')} "
+            f"({size(made.bytes)}) -> {made.path}"
+        )
         say(
             "Tokens and keys of the server are in it: whoever has it can do all that the server can"
             if made.keys
@@ -124,7 +129,10 @@ def restore(
         say(f"note: it was so when the backup was made: {problem}")
     if not done.keys:
         say("note: no token is in the backup; `animalcat token create` makes others")
-    say(f"{done.sessions} sessions with {done.files} files of {done.made} -> {done.place}")
+    say(
+        f"{count_of(done.sessions, 'session')} with {count_of(done.files, 'file')} of {done.made} "
+        f"-> {done.place}"
+    )
 
 
 @app.command()
@@ -134,7 +142,7 @@ def prune(
         str,
         typer.Option(
             metavar="AGE",
-            help="Sessions of which nothing was written for so long: 12h, 30d, 8w, 6m or 1y.",
+            help="Sessions to which nothing was written for this long: 12h, 30d, 8w, 6m or 1y.",
         ),
     ] = "",
     owner: Annotated[
@@ -143,10 +151,12 @@ def prune(
     audit: Annotated[
         bool,
         typer.Option(
-            "--audit", help="Lines of the audit log that are so old, in place of sessions."
+            "--audit", help="Lines of the audit log that are this old, instead of sessions."
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove it; else it is only said.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Remove it; otherwise only say what would go.")
+    ] = False,
 ) -> None:
     """Remove sessions by age or owner: say what would be lost, and with --yes remove it.
 
@@ -173,8 +183,9 @@ def prune(
     else:
         for name, why in done.kept.items():
             say(f"{name} stays: {why}")
-        lines = f"{plan.lines} lines of the audit log"
-        say(f"removed {lines if audit else f'{done.done} sessions: {size(done.bytes)}'}")
+        lines = count_of(plan.lines, "line of the audit log")
+        sessions = f"{count_of(done.done, 'session')}: {size(done.bytes)}"
+        say(f"removed {lines if audit else sessions}")
     if done.kept:
         raise typer.Exit(FAILED)
 
@@ -204,7 +215,7 @@ def _age(text: str) -> timedelta:
         return timedelta()
     found = _AGE.fullmatch(text.strip())
     if not found:
-        fail(f"{text!r} is no age; give a number and a letter, such as 12h, 30d, 8w, 6m or 1y")
+        fail(f"{text!r} is not an age; give a number and a letter, such as 12h, 30d, 8w, 6m or 1y")
     return timedelta(hours=int(found[1]) * _HOURS[found[2]])
 
 
@@ -227,12 +238,13 @@ def _show_plan(plan: Plan) -> None:
     if rows:
         columns = ["session", Column("state", 2), Column("last written", 3), "episodes", "files"]
         more = f", of which these {_SHOWN} take most" if len(losses) > _SHOWN else ""
-        title = f"{len(losses)} sessions go{more}"
+        title = f"to be removed: {count_of(len(losses), 'session')}{more}"
         print_table(rows, [*columns, "takes"], title=title)
     for campaign in plan.campaigns:
         say(f"campaign {campaign} goes with its sessions")
     if plan.before is not None:
-        say(f"{plan.lines} lines of the audit log go, those before {plan.before:%Y-%m-%d}")
+        lines = count_of(plan.lines, "line of the audit log")
+        say(f"to be removed: {lines}, before {plan.before:%Y-%m-%d}")
         say("note: `animalcat audit --limit 0 --json` writes them out first")
     for name, why in list(plan.kept.items())[:_SHOWN]:
         say(f"{name} stays: {why}")
@@ -241,4 +253,4 @@ def _show_plan(plan: Plan) -> None:
     if losses:
         say(f"together {size(plan.bytes)}")
     elif plan.before is None:
-        say("nothing is meant that could go; say which by --older-than or --owner")
+        say("nothing is chosen; say what may go with --older-than or --owner")

@@ -12,6 +12,7 @@ from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.text import names
+from animalcat.text.counts import count_of
 
 _ORDER = ("campaigns", "sessions", "batteries")
 """Kinds of things that can be deleted, each before what it needs."""
@@ -27,7 +28,9 @@ def command(
     with_sessions: Annotated[
         bool, typer.Option("--with-sessions", help="With a campaign, delete its sessions too.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete it; else it is only said.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Delete it; otherwise only say what would go.")
+    ] = False,
 ) -> None:
     """Say what would be lost of what is named, and with --yes delete it.
 
@@ -84,8 +87,8 @@ def _losses(client: Client, full: str, with_sessions: bool) -> dict[str, Any]:
     if kind == "sessions":
         session = client.get_session(key)
         words = (
-            f"{session.episodes} episodes of {session.spec.agent} on {session.spec.battery}, with "
-            f"their recordings and its profile; it is {session.state}"
+            f"{count_of(session.episodes, 'episode')} of {session.spec.agent} on "
+            f"{session.spec.battery}, with their recordings and its profile; it is {session.state}"
         )
         return {"what is lost": words, "sessions": []}
     if kind == "campaigns":

@@ -24,6 +24,7 @@ from animalcat.envs.agents.limits.reference import is_privileged
 from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.explaining.wording import percent
 from animalcat.machine.files import write_whole
+from animalcat.text.counts import count_of
 from animalcat.values import Episode, Session
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Demonstration:
 
 WALKS: Final = Demonstration(
     "builtin:scout+path=15",
-    "It explores by its rays, and after 15 m of an episode it stands still.",
+    "It explores by its rays, and stands still after 15 m in every episode.",
     "navigation",
     "aaio",
     "by-way",
@@ -86,7 +87,7 @@ WALKS: Final = Demonstration(
     "navigationAbility",
     15.0,
     "m",
-    "Of 50 sessions with other seeds, 50 held it, and 50 verdicts named this limit.",
+    "Of 50 sessions with other seeds, 50 contained it, and 50 verdicts named this limit.",
 )
 FORGETS: Final = Demonstration(
     "builtin:planner+memory=8+no-search",
@@ -99,7 +100,7 @@ FORGETS: Final = Demonstration(
     "memoryAbility",
     8.0,
     "s",
-    "Of 50 sessions with other seeds, 47 held it, and 36 verdicts named this limit.",
+    "Of 50 sessions with other seeds, 47 contained it, and 36 verdicts named this limit.",
 )
 
 
@@ -130,8 +131,8 @@ class Shown(NamedTuple):
         ]
         before, now = self.episode.decision.predicted, self.why["expected"]
         expected = (
-            f"The layout expected it to pass with {percent(before)}, and now that the session is "
-            f"over with {percent(now)}."
+            f"Beforehand the layout gave it a chance of {percent(before)}; now that the session "
+            f"is over, {percent(now)}."
         )
         return " ".join([self.why["happened"], expected, *sentences[1:2]]).strip()
 
@@ -293,7 +294,7 @@ def _replay(recordings: Path) -> None:
             differing.append(f"{path.name} from step {verification.difference.step}")
     if differing:
         fail(f"these episodes came out differently: {', '.join(differing)}", FAILED)
-    say(f"replayed  {len(paths)} episodes, {steps} steps: every number came out again")
+    say(f"replayed  {count_of(len(paths), 'episode')}, {steps} steps: every number was reproduced")
 
 
 def _compare(demo: Demonstration, profile: Mapping[str, Any]) -> None:
@@ -301,11 +302,11 @@ def _compare(demo: Demonstration, profile: Mapping[str, Any]) -> None:
     node = profile["nodes"][demo.node]
     low, high = node["hdi"]
     interval = f"{node['mean']:.1f} {demo.unit} ({low:.1f} to {high:.1f})"
-    holds = "holds" if low <= demo.planted <= high else "does not hold"
+    contains = "contains" if low <= demo.planted <= high else "does not contain"
     console().print("\nPlanted and found", style="bold")
     _say(
-        f"planted {demo.planted:g} {demo.unit}, found {interval}: the 90 % interval {holds} it. "
-        f"{demo.typical}"
+        f"planted {demo.planted:g} {demo.unit}, found {interval}: the 90 % interval {contains} "
+        f"the true value. {demo.typical}"
     )
 
 
@@ -315,7 +316,7 @@ def _what_next(demo: Demonstration, home: Path) -> None:
     console().print("\nWhat to try next", style="bold")
     say("the report, with that picture:")
     say(f"  {opener} {shlex.quote(str(home / 'profile.html'))}")
-    say("your own agent (docs/agents.md says what it is asked):")
+    say("your own agent (docs/agents.md says what it must do):")
     say(f"  animalcat session run --agent my_agent.py:MyAgent --battery {demo.battery}")
     say("your own arenas (docs/arenas.md says what is in a file):")
     say("  animalcat battery import my_arenas/")

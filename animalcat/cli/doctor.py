@@ -141,8 +141,8 @@ def _warm() -> None:
     print_rows(rows, ["item", "seconds"])
     if not common().as_json:
         say(
-            "Compiled and kept. The models that NUTS runs on with scores are not kept by anything: "
-            "a server compiles each such layout once, in the background."
+            "Compiled and kept. Models of layouts with scores cannot be kept: a server compiles "
+            "each such layout once, in the background."
         )
 
 

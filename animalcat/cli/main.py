@@ -39,17 +39,17 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Look for everything that animalcat needs, and say how to get it.",
     ),
     "serve": ("animalcat.cli.serve", "Serve a data directory to agents, operators and viewers."),
-    "server": ("animalcat.cli.server", "Say how a server is."),
+    "server": ("animalcat.cli.server", "Show the state of a server."),
     "data": (
         "animalcat.cli.data",
-        "Say what a store takes, look through it, back it up, and make room.",
+        "Show how large a store is, check it, back it up, and make room.",
     ),
     "token": (
         "animalcat.cli.token",
-        "Make, list and revoke tokens, by which callers of a server prove who they are.",
+        "Make, list and revoke tokens, with which callers of a server prove who they are.",
     ),
-    "delete": ("animalcat.cli.delete", "Say what would be lost of things, and delete them."),
-    "audit": ("animalcat.cli.audit", "Say who did what on a server."),
+    "delete": ("animalcat.cli.delete", "Show what deleting something would lose, and delete it."),
+    "audit": ("animalcat.cli.audit", "Show who did what on a server."),
     "session": (
         "animalcat.cli.session.commands",
         "Measure an agent, and list, show, resume and cancel sessions.",
@@ -65,7 +65,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "agent": (
         "animalcat.cli.agent",
-        "Run an agent against a server elsewhere, and list agents and their limits.",
+        "Run an agent on a server elsewhere, and list agents and their limits.",
     ),
     "arena": ("animalcat.cli.arena.commands", "Make, check, measure, draw and play arenas."),
     "battery": (
@@ -237,9 +237,9 @@ def _options(
         str | None,
         typer.Option(
             metavar="TOKEN",
-            help="What proves to a server who you are, or @FILE to read it from a file, so that "
-            f"others on this machine do not see it; {TOKEN} says the same. A server of this "
-            "machine needs none as a rule.",
+            help="Your token for a server, or @FILE to read it from a file, so that "
+            f"others on this machine do not see it; {TOKEN} does the same. A server of "
+            "this machine usually needs none.",
             callback=keep_in(TOKEN),
         ),
     ] = None,
@@ -247,7 +247,7 @@ def _options(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="How to know a server that speaks TLS: a file with its certificate, or the "
+            help="How to recognise a server that speaks TLS: a file with its certificate, or the "
             f"fingerprint sha256:... that it prints; {CA} says the same.",
             callback=keep_in(CA),
         ),

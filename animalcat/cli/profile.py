@@ -136,7 +136,7 @@ def plot(
             "comparison",
         ],
         typer.Option(
-            help="What to draw: one agent, or by comparison several. Profiles alone, without draws "
+            help="What to draw: one agent, or several in comparison. Profiles alone, without draws "
             "and episodes, give forest and comparison."
         ),
     ] = "forest",
@@ -179,9 +179,9 @@ def compare(
         bool,
         typer.Option(
             "--mixed",
-            help="Compare agents that were measured with different layouts, backends or "
-            "observations all the same. Of different layouts, the nodes are compared that are the "
-            "same in all.",
+            help="Compare agents even if they were measured with different "
+            "layouts, backends or observations. Of different layouts, only the nodes that all "
+            "share are compared.",
         ),
     ] = False,
     margin: Margin = 0.1,

@@ -138,14 +138,14 @@ def _serve(
     allow_build: AllowBuild = None,
     allow_plugin: AllowPlugin = None,
     private: Annotated[
-        bool, typer.Option(hidden=True, help="End with standard input; implies --json.")
+        bool, typer.Option(hidden=True, help="End when standard input ends; implies --json.")
     ] = False,
     check: Annotated[
         bool,
         typer.Option(
             "--check",
-            help="Only say whether a server could start so, and list all settings with where they "
-            "are from. Secrets are masked.",
+            help="Only say whether a server could start like this, and list all settings with "
+            "their sources. Secrets are masked.",
         ),
     ] = False,
     **options: Any,

@@ -26,7 +26,7 @@ from animalcat.client import AsyncClient, Client
 from animalcat.errors import AnimalcatError
 from animalcat.values import ProcessPlacement, ServerStanding
 
-app = typer.Typer(help="Say how a server is.", no_args_is_help=True)
+app = typer.Typer(help="Show the state of a server.", no_args_is_help=True)
 
 SERVICES: Final = (
     "AgentGateway",

@@ -45,4 +45,4 @@ def show_settings(given: Mapping[str, Any]) -> None:
         return
     print_table(rows, ["key", Column("value", 1), "from"])
     remark("options of `animalcat serve` count before the environment")
-    say("A server can start so.")
+    say("A server can start like this.")

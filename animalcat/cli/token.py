@@ -25,7 +25,7 @@ from animalcat.service.access.tokens import USUAL_DAYS, Token, TokenError, Token
 from animalcat.text import names
 
 app = typer.Typer(
-    help="Make, list and revoke tokens, by which callers of a server prove who they are.",
+    help="Make, list and revoke tokens, with which callers of a server prove who they are.",
     no_args_is_help=True,
 )
 
@@ -71,7 +71,7 @@ def create(
     ] = "",
     days: Annotated[
         float,
-        typer.Option(metavar="DAYS", min=0, help="It ends after so many days. 0: it does not."),
+        typer.Option(metavar="DAYS", min=0, help="It expires after this many days. 0: never."),
     ] = USUAL_DAYS,
 ) -> None:
     """Make a token, and print it once.
@@ -146,8 +146,8 @@ def link(
         str,
         typer.Argument(
             metavar="[ID]",
-            help="The id of a token, from `token list`, as whose owner the browser is let in. "
-            "Without it, it may do what this machine's own user may.",
+            help="The id of a token, from `token list`, whose owner the browser acts for. Without "
+            "it, the browser may do what this machine's own user may.",
         ),
     ] = "",
     path: Annotated[
@@ -167,7 +167,7 @@ def link(
         fail(f"no server of {home} has web pages: start one with `animalcat serve --web 8080`")
     try:
         if token and not Tokens(home).good(token):
-            fail(f"no good token has the id {token!r}; list them to see their ids")
+            fail(f"no valid token has the id {token!r}; list them to see their ids")
         made = link_to(url, visits_of(home).ticket(token), path)
     except TokenError as error:
         fail(str(error))

@@ -558,7 +558,7 @@ class AsyncClient:
         """
         if ruling not in ("repeat", "failure", "fault"):
             raise AnimalcatError(
-                f"{ruling!r} is no ruling: say 'repeat', 'failure' or 'fault'", "INVALID_REQUEST"
+                f"{ruling!r} is not a ruling: say 'repeat', 'failure' or 'fault'", "INVALID_REQUEST"
             )
         request = sessions_pb2.JudgeFailureRequest(
             name=session_name(session), ruling=_number(types_pb2.Ruling, ruling, "ruling")

@@ -260,7 +260,7 @@ async def _check(channel: grpc.aio.Channel, address: str, wait_seconds: float) -
     except grpc.aio.AioRpcError as error:
         if error.code() is grpc.StatusCode.UNIMPLEMENTED:
             raise AnimalcatError(
-                f"what listens at {address} is no animalcat server", "UNIMPLEMENTED"
+                f"what listens at {address} is not an animalcat server", "UNIMPLEMENTED"
             ) from None
         told = from_rpc(error, address)
         if CODE_METADATA in dict(error.trailing_metadata() or ()):  # it answers, and says why not
@@ -279,7 +279,7 @@ def _unreachable(address: str, details: str) -> str:
     port = address.rpartition(":")[2]
     if "CERTIFICATE_VERIFY_FAILED" in details or "Hostname" in details or "Peer name" in details:
         return (
-            f"the certificate of the server at {address} is not one that you trust: set "
+            f"you do not trust the certificate of the server at {address}: set "
             "ANIMALCAT_CA (ca= in Python) to the server's certificate or its fingerprint, as the "
             f"server prints them ({details[:200]})"
         )

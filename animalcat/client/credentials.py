@@ -107,7 +107,7 @@ def _certificate_of(address: str, wanted: str) -> bytes:
     if fingerprint != wanted:
         raise AnimalcatError(
             f"the server at {address} has another certificate (sha256:{fingerprint}) than the one "
-            "that was given: ask whoever runs it for its fingerprint",
+            "that was given: ask its operator for its fingerprint",
             "UNAUTHENTICATED",
         )
     return text.encode()

@@ -236,7 +236,7 @@ def _read(source: ArenaSource) -> ArenaConfig:
                 return _of_dict(cast("Mapping[Any, Any]", source))
             case _:
                 raise AnimalcatError(
-                    f"an arena is wanted, and this is of {type(source).__name__}: give a path, "
+                    f"an arena is expected, and this is of {type(source).__name__}: give a path, "
                     "YAML text, a dict of either, or Arena.goal(distance=..., size=...)",
                     "INVALID_REQUEST",
                 )

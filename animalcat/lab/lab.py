@@ -32,6 +32,7 @@ from animalcat.lab.progress import Progress
 from animalcat.lab.result import Result, ResultList
 from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.machine.compiling import LAYOUTS, SIMULATOR, while_compiling
+from animalcat.text.counts import count_of
 from animalcat.text.terminals import harmless
 from animalcat.values import Session
 from animalcat.values.options import CampaignOptions, SessionOptions, describe_options
@@ -69,7 +70,7 @@ def local(
     """
     home = Path(folder).expanduser()
     if home.exists() and not home.is_dir():
-        raise AnimalcatError(f"{home} is a file, and a folder is wanted for the data")
+        raise AnimalcatError(f"{home} is a file, and a folder is expected for the data")
     builds = tuple(Path(build).expanduser().absolute() for build in allow_builds)
     return Lab(partial(reach_private, home, builds, tuple(allow_plugins)), str(home))
 
@@ -366,9 +367,9 @@ class Lab(Client):
             changes := words_of_change(stored, given.fingerprint or given.reference)
         ):
             raise AnimalcatError(
-                f"{stored.id} has {stored.episodes} episodes of another agent: {changes}. Measure "
-                "this one in a session of its own, or say same_agent=True; the profile then states "
-                "it",
+                f"{stored.id} has {count_of(stored.episodes, 'episode')} of another agent: "
+                f"{changes}. Measure this one in a session of its own, or say same_agent=True; the "
+                "profile then states it",
                 "INVALID_REQUEST",
             )
         if episodes or target_sd is not None:
@@ -446,7 +447,7 @@ class Lab(Client):
                 f"take={take + 1} measures again"
             )
         elif session.episodes + session.practised:
-            _say(f"{session.id} goes on after {session.episodes} episodes")
+            _say(f"{session.id} goes on after {count_of(session.episodes, 'episode')}")
         else:
             if changes := self._changes(given, battery, session):
                 _say(f"{session.id} is a new session: {changes}")

@@ -179,7 +179,7 @@ class Result:
         try:
             return compare(named, mixed=mixed, margin=margin)
         except MixedError as error:
-            raise AnimalcatError(f"{error} Say mixed=True to compare them all the same.") from None
+            raise AnimalcatError(f"{error} Say mixed=True to compare them anyway.") from None
         except ValueError as error:
             raise AnimalcatError(str(error)) from None
 

@@ -200,7 +200,7 @@ def _alone(stratum: _Stratum, rng: np.random.Generator, seen: set[str]) -> list[
         if idle >= ROUNDS:
             raise ArenaError(
                 f"of {count} instances there are only {len(controls)} different ones: all others "
-                f"that were drawn have the same control {entry.control}"
+                f"drawn have the same control {entry.control}"
             )
     return controls
 

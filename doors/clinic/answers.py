@@ -262,7 +262,7 @@ def _of_attempts(frame: pd.DataFrame, agent: str, item: str, columns: Columns) -
     empty, repeated = int(np.isnan(values).sum()), int((tries > 1).sum())
     twice = "{} times an agent tried an item more than once: the mean of its outcomes counts."
     notes = [
-        (int(again.sum()), "{} rows that stand there twice in every cell are read once."),
+        (int(again.sum()), "Rows that occur twice, cell by cell, are read once: {}."),
         (empty, f"{{}} of {len(values)} attempts have no outcome that counts."),
         (repeated, twice),
     ]
@@ -297,7 +297,7 @@ def _insist_once(what: str, names: Sequence[str]) -> None:
     for name in names:
         if name in seen:
             raise TableError(
-                f"{what} {name!r} is there {names.count(name)} times, and once is wanted; in a "
+                f"{what} {name!r} occurs {names.count(name)} times, and once is expected; in a "
                 "table with a row for each attempt, name the columns of agents and items"
             )
         seen.add(name)
@@ -322,7 +322,7 @@ def _outcomes(cells: npt.NDArray[Any], place: Callable[[int], str]) -> Floats:
         values = np.asarray(numbers, np.float64)
     for at in np.flatnonzero(~unplayed & ~np.isfinite(values))[:1].tolist():
         raise TableError(
-            f"{place(at)}: {cells.flat[at]!r} is no outcome; a number is wanted, or a word such as "
+            f"{place(at)}: {cells.flat[at]!r} is not an outcome; give a number, or a word such as "
             "success and failure, and an empty cell where nothing was tried"
         )
     return values.reshape(cells.shape)

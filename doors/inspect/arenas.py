@@ -250,8 +250,8 @@ class ArenaSource(SampleSource):
         if sample.error is not None and self._failed >= self._at_once + FAILURES:
             await run_sync(self.finish)
             raise NothingCountsError(
-                f"the last {self._failed} samples failed, which says nothing of the model: "
-                f"{sample.error.message}. See to it, and go on by `inspect eval-retry LOG`: what "
+                f"the last {self._failed} samples failed, which says nothing about the model: "
+                f"{sample.error.message}. Fix that, and go on with `inspect eval-retry LOG`: what "
                 "was measured is kept"
             )
         return await self._go_on(str(sample.id), sample.epoch)

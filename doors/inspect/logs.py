@@ -164,8 +164,8 @@ def number_of(scores: Mapping[str, Any] | None, name: str, sample: Any) -> float
         number = float(_WORTH.get(word, _WORTH.get(word.lower(), value)))
     except (TypeError, ValueError):
         raise LogError(
-            f"the score of sample {sample!r} is {value!r}, which is no number; name a score that "
-            "is right or wrong, or a number"
+            f"the score of sample {sample!r} is {value!r}, which is not a number; name a score "
+            "that is right or wrong, or a number"
         ) from None
     return None if math.isnan(number) else number
 
@@ -193,8 +193,8 @@ def open_log(path: str | os.PathLike[str]) -> Log:
     except Exception as error:  # what is wrong with a file comes as any of many
         said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise LogError(
-            f"{place} is no log that this version of inspect_ai can read ({said}); was it written "
-            "by a newer version, or cut short?"
+            f"{place} is not a log that this version of inspect_ai can read ({said}); was it "
+            "written by a newer version, or cut short?"
         ) from error
     return Log(place, header, [one for one in samples if one.completed or one.error or one.scores])
 

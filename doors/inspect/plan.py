@@ -313,7 +313,7 @@ def _table(
             first = frame[name][wrong]
             raise PlanError(
                 f"the demand {name!r} of sample {first.index[0]!r} is {first.iloc[0]!r}, which is "
-                f"no number ({len(first)} are none)"
+                f"not a number ({len(first)} are none)"
             )
     return numbers, gaps
 

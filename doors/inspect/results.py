@@ -66,7 +66,7 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
     profile = log.header.metadata.get(PROFILE)
     if "arena" in record_of(log.header):
         if profile is None:
-            raise LogError(f"{path} did not end: go on by `inspect eval-retry LOG`")
+            raise LogError(f"{path} did not end: go on with `inspect eval-retry LOG`")
         return profile
     profile = profile or _profile(*read_session(path))
     return {**profile, "provenance": {**profile["provenance"], "session": log.path.name}}

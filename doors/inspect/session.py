@@ -130,7 +130,7 @@ class Session:
                 "enough, and every partial answer that reaches it is right"
             )
         if not 0.0 <= score <= 1.0:
-            raise LogError(f"a score is {score:g}, and one from 0 to 1 is wanted")
+            raise LogError(f"a score is {score:g}, and one from 0 to 1 is expected")
         return 1.0 - score if falling else score
 
     def _tell(self) -> bool:
@@ -173,7 +173,7 @@ class Session:
         said = ", ".join(f"{count} {word}" for word, count in why.most_common())
         raise NothingCountsError(
             f"the last {IN_A_ROW} samples came to nothing ({said}), so nothing is being measured; "
-            "see to the cause and go on by `inspect eval-retry LOG`: what was measured is kept"
+            "fix the cause and go on with `inspect eval-retry LOG`: what was measured is kept"
         )
 
     @property

@@ -47,8 +47,8 @@ class LayoutStopping:
             score: Name of the score that is the outcome; may be left out where there is one.
             stop: When all that is left is left out.
             seed: Seed of the posterior.
-            least: A sample is left out if it would tell less than this share of what the best one
-                would.
+            least: A sample is left out if it would contribute less than this share of the best
+                one's contribution.
             variant: Variant of the layout; by default the one that is meant.
         """
         self._given: dict[str, Any] = {"layout": layout, "demands": demands, "stop": stop}
@@ -95,7 +95,10 @@ class LayoutStopping:
             return verdict.reason
         told = self._gains.scores(self._learner.posterior).total
         if told[row] < self._least * told.max(initial=0.0):
-            return f"it would tell less than {self._least:.0%} of what the best sample would"
+            return (
+                f"it would contribute less than {self._least:.0%} of what the best sample would "
+                "contribute"
+            )
         return ""
 
 

@@ -109,7 +109,7 @@ def _rows(log: Log, score: str, *, every: bool) -> Iterable[dict[str, Any]]:
     elif "arena" in kept:
         raise LogError(
             f"{log.path} is of arenas and did not end, so it does not say which arena a sample "
-            "was: go on by `inspect eval-retry LOG`"
+            "was: go on with `inspect eval-retry LOG`"
         )
     for sample in log.samples:
         name = arenas.get(f"{sample.id}-{sample.epoch - 1}", str(sample.id))

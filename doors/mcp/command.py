@@ -29,7 +29,7 @@ def command(
         str,
         typer.Option(
             metavar="SESSION",
-            help="The session to play. It may be left out when one session alone waits for an "
+            help="The session to play. It may be left out when only one session waits for an "
             "agent.",
         ),
     ] = "",

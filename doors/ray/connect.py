@@ -208,7 +208,7 @@ def _check_answers(address: str) -> None:
     """Ask at the address first, because Ray itself tries for a minute."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
-        raise ClusterError(f"{address!r} is no address of a cluster; give HOST:6379, or auto")
+        raise ClusterError(f"{address!r} is not the address of a cluster; give HOST:6379, or auto")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
     except (OSError, OverflowError) as error:

@@ -14,6 +14,7 @@ from animalcat.doors.speech.tongue import Tongue
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.answers import MAX_ACTIONS
 from animalcat.envs.types import Observation
+from animalcat.text.counts import count_of
 
 UNREADABLE: Final = Wait(0.6)
 """What an answer costs that cannot be read, nor could the one before: time goes on, as it does for
@@ -100,7 +101,11 @@ class Conversation:
         spec = self.info.observation_spec
         told = words(self.seen, spec) if self.tongue.words else health(self.seen)
         left = self.tongue.answers - self.answers
-        few = f"You have {left} answers left." if left < min(10, self.tongue.answers) else ""
+        few = (
+            f"You have {count_of(left, 'answer')} left."
+            if left < min(10, self.tongue.answers)
+            else ""
+        )
         text = " ".join(filter(None, [*self._said, told, few]))
         return Shown(text, picture(self.seen, self.tongue.picture))
 

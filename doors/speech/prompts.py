@@ -9,6 +9,7 @@ from animalcat.doors.speech.reading import FRAMES, GO_METRES, TURN_DEGREES, WAIT
 from animalcat.doors.speech.tongue import Tongue
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import PHYSICS_STEP
+from animalcat.text.counts import count_of
 
 _WORLD: Final = (
     "You are an animal in a square arena, 40 m by 40 m, with walls around it. You see it through "
@@ -45,8 +46,8 @@ def prompt(tongue: Tongue, info: EpisodeInfo) -> str:
     how = {"tools": _TOOLS, "script": _SCRIPT, "frames": _frames(period)}[tongue.form]
     parts = [_WORLD, how]
     if tongue.form != "tools":
-        parts.append(f"One answer has at most {tongue.deeds} commands.")
-    parts.append(f"You have {tongue.answers} answers at most.")
+        parts.append(f"One answer has at most {count_of(tongue.deeds, 'command')}.")
+    parts.append(f"You have at most {count_of(tongue.answers, 'answer')}.")
     if info.time_budget_steps:
         seconds = info.time_budget_steps * period * PHYSICS_STEP
         parts.append(f"The trial takes {seconds:.0f} s of the arena's time at most.")

@@ -35,7 +35,7 @@ def play(
     resolution: Annotated[
         int,
         typer.Option(
-            metavar="PIXELS", min=8, max=512, help="How long the sides of the picture are."
+            metavar="PIXELS", min=8, max=512, help="Width and height of the picture, in pixels."
         ),
     ] = 256,
     port: Annotated[

@@ -81,7 +81,7 @@ def _content(path: Path) -> str:
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is no text in UTF-8") from None
+        raise ValueError(f"{path} is not UTF-8 text") from None
 
 
 def _read_text(value: Any, info: ValidationInfo) -> str:

@@ -74,7 +74,7 @@ class FullError(StudyError):
 
 
 class BegunError(StudyError):
-    """Somebody of these ids takes part already, and nothing shows that it is who comes."""
+    """Somebody of these ids is already taking part, and nothing shows that it is who comes."""
 
 
 class TooEarlyError(StudyError):
@@ -156,7 +156,8 @@ class StudyStore:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StudyError(
-                f"the study {self.study.study} runs already in another process; stop that first"
+                f"the study {self.study.study} is already running in another process; stop that "
+                "first"
             ) from None
         path = self.folder / VERSIONS / f"{self.study.digest}.json"
         if not path.exists():
@@ -269,7 +270,7 @@ class StudyStore:
         person = known if known is not None and self._same(known, ids) else self.known(ids)
         shown = person == known and person is not None and self.bound(person, ids)
         if person is not None and "PROLIFIC_PID" in ids and not shown:
-            raise BegunError(f"{person} takes part already")
+            raise BegunError(f"{person} is already taking part")
         key = self._chance.key()
         if person is None:
             if not self.room:

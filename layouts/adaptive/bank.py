@@ -143,8 +143,8 @@ class Bank:
                 raise ValueError(f"{length} {what}, {n} instances")
         if twice := [name for name, count in Counter(self.names).items() if count > 1]:
             raise ValueError(
-                f"{len(twice)} names are there more than once, of which the first is {twice[0]!r}; "
-                "give every instance a name of its own"
+                f"some names occur more than once, such as {twice[0]!r}; give every instance a "
+                "name of its own"
             )
         if not (np.isfinite(self.seconds) & (self.seconds > 0.0)).all():
             raise ValueError("seconds of an episode must be above 0")

@@ -153,7 +153,9 @@ class BatteryRate:
         if self.value is None or self.low is None or self.high is None:
             told = f", {self.passed} passed" if self.played else ""
             were = f"{self.played} were played"
-            cannot = f"{about}: cannot be told whatever holds, since {self.why} ({were}{told})."
+            cannot = (
+                f"{about}: cannot be estimated without the layout, since {self.why} ({were}{told})."
+            )
             if self.predicted is None:
                 return cannot
             return f"{cannot} It is {_percent(*self.predicted)} ({sure}) if the layout holds."
@@ -165,7 +167,7 @@ class BatteryRate:
         rest = (self.value * self.instances - self.passed) / (self.instances - self.played)
         kind = "exact" if self.exact else "valid at any time"
         return (
-            f"{about}: {value} ({sure}: {interval}whatever holds, {whole}). It passed "
+            f"{about}: {value} ({sure}: {interval}without the layout, {whole}). It passed "
             f"{self.passed} of {self.played} played, and is expected to pass {100 * rest:.0f} % of "
             f"the rest. The {'second ' if interval else ''}interval is {kind}, since {self.since}."
         )

@@ -73,9 +73,9 @@ class InformationBound:
         span = self.sd / self.share
         least, wanted = (f"{100 * sd / span:.0f} %" for sd in (self.best, self.target))
         return (
-            "cannot be reached with this battery by 19 of 20 agents of the layout's priors: the "
-            f"SD that all of its arenas leave is at least {least} of the range, and {wanted} is "
-            "wanted"
+            "cannot be reached with this battery for 19 of 20 agents drawn from the layout's "
+            f"priors: after all of its arenas the SD is still at least {least} of the range, and "
+            f"the target is {wanted}"
         )
 
 

@@ -853,10 +853,13 @@ class Learner:
     def _insist_known(self, instance: str) -> None:
         if not isinstance(instance, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TellError(
-                f"{instance!r} is no name of an instance; name it as `ask` does: choice.instance"
+                f"{instance!r} is not the name of an instance; name it as `ask` does: "
+                "choice.instance"
             )
         if instance not in self._rows and instance not in self._offer_of:
-            raise TellError(f"instance {instance!r} is not in the bank, and nothing made so")
+            raise TellError(
+                f"instance {instance!r} is not in the bank, and no instance was made with that name"
+            )
 
     def _number(self, instance: str, episode: int | None) -> int:
         """Number of the episode that is told: as it is given, or as it was asked for."""
@@ -868,11 +871,11 @@ class Learner:
             if len(numbers) > 1:
                 raise TellError(
                     f"{instance!r} was asked for as episodes {', '.join(map(str, numbers))}; say "
-                    f"which is told, as episode={numbers[0]}"
+                    f"which one this is, as episode={numbers[0]}"
                 )
             return numbers[0]
         if isinstance(episode, bool) or not isinstance(episode, int | np.integer):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TellError(f"episode {episode!r} is no number; give a whole number")
+            raise TellError(f"episode {episode!r} is not a number; give a whole number")
         if episode in self._told:
             raise TellError(f"episode {episode} was told already; invalidate it first")
         asked = sorted(other for number, other in self._drawn if number == episode)

@@ -107,7 +107,7 @@ class PairedComparison:
         alike = f"alike within {100 * self.margin:g} points"
         if self.apart:
             return f"told apart, and {alike}" if self.alike else "told apart"
-        return alike if self.alike else "not told apart, nor alike"
+        return alike if self.alike else "neither told apart nor alike"
 
     @property
     def words(self) -> str:

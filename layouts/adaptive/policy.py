@@ -65,7 +65,7 @@ not used up then (docs/research/adaptive.md)."""
 _LEAN: Final = 0.15
 """Share of the choices among instances in which an open cue misleads, while success is expected
 there. Two or three of them rule a cue out."""
-_WHY_CUE: Final = "it tells whether the agent goes by a cue where it seems to have a capability"
+_WHY_CUE: Final = "it shows whether the agent relies on a cue where it seems to have a capability"
 _WHY_CHECK: Final = "the layout was hardly tried where such arenas are, or it may be wrong there"
 _KEPT: Final = frozenset({"listed", "random", "stratified"})
 """Policies that nothing changes: their draws are what somebody relies on."""

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.retest import Retest
+from animalcat.text.counts import count_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -74,8 +75,8 @@ class OutcomeWeights:
         sentences: list[str] = []
         if self.repeated:
             sentences.append(
-                f"{self.repeated} row{'s' * (self.repeated != 1)} left out: the same attempt of "
-                "the same session is there already"
+                f"{count_of(self.repeated, 'row')} left out: the same attempt of the same session "
+                "is already included"
             )
         if self.lowered:
             sentences.append(

@@ -284,14 +284,14 @@ def _end_by_facts(facts: Facts) -> tuple[End, str] | None:
             return None
         return (
             "nothing left to learn",
-            "nothing left to learn: every capability is bounded only, and the battery asks for "
+            "nothing left to learn: every capability is only bounded, and the battery asks for "
             "nothing beyond",
         )
     if all(word != "open" or facts.futile[name] for name, word in known.items()):
         return (
             "nothing left to learn",
-            f"nothing left to learn: {HORIZON} more episodes are expected to lower no standard "
-            f"deviation that is still above its target by {facts.rule.futility:.1%}",
+            f"nothing left to learn: {HORIZON} more episodes are not expected to lower any "
+            f"standard deviation that is still above its target by {facts.rule.futility:.1%}",
         )
     return None
 

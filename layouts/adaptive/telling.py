@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.text.counts import count_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Given: TypeAlias = float | Sequence[float | None] | Mapping[str, float | None]
@@ -44,14 +45,14 @@ def values_of(layout: Layout, given: Given) -> Floats:
         values_given = list(cast("Sequence[Any]", given))
     if len(values_given) != len(names):
         raise ValueError(
-            f"{len(values_given)} outcomes are told; layout {layout.name} has {len(names)}: "
-            f"{', '.join(names)}"
+            f"{count_of(len(values_given), 'outcome')} given; layout {layout.name} has "
+            f"{len(names)}: {', '.join(names)}"
         )
     values = np.array([_value(layout, k, value) for k, value in enumerate(values_given)])
     if np.isnan(values).all():
         raise ValueError(
-            f"no outcome is told ({given!r}); if the episode showed nothing, say so by "
-            "tell_nothing(instance): it then counts as an episode, and tells nothing"
+            f"no outcome is given ({given!r}); if the episode showed nothing, call "
+            "tell_nothing(instance): it then counts as an episode without evidence"
         )
     return values
 

@@ -82,7 +82,7 @@ def calibrate(
     if layout.counted:
         raise CalibrationError(
             f"layout {layout.name} ({layout.variant}) counts what an agent has played before. That "
-            "is no property of an instance; calibrate another variant"
+            "is not a property of an instance; calibrate another variant"
         )
     model = population_model(layout, table)
     population = model.fit(seed)
@@ -107,7 +107,7 @@ def population_model(layout: Layout, table: OutcomeTable) -> PopulationModel:
         raise CalibrationError("instances have no names; calibration tells them apart by name")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise CalibrationError(f"instance {twice} has several rows; one is wanted")
+        raise CalibrationError(f"instance {twice} has several rows; one is expected")
     for node in layout.latents:
         _move_prior(node, 0.0, 1.0)
     columns = zip(table.instances.columns, table.instances.values.T, strict=True)

@@ -28,6 +28,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.calibration import STRANGENESS, TAUGHT
 from animalcat.layouts.model.links import SURE
 from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.text.counts import count_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -237,8 +238,8 @@ def check_agents(outcomes: Floats) -> None:
     some = int(np.isfinite(outcomes).any(axis=1).sum())
     if some < LEAST_AGENTS:
         raise CalibrationError(
-            f"{some} agent{'s' * (some != 1)} with outcomes: a population needs "
-            f"{LEAST_AGENTS} at least; measure with the layout as it is until there are more"
+            f"{count_of(some, 'agent')} with outcomes: a population needs {LEAST_AGENTS} at least; "
+            "measure with the layout as it is until there are more"
         )
     y = outcomes[np.isfinite(outcomes)]
     if (y == y[0]).all():

@@ -129,7 +129,7 @@ class SimulationBasedCalibration:
                 )
             if uniformity[i] < _LEAST_P:
                 faults.append(
-                    f"{name}: the truth's place in the posterior is uneven (corrected p "
+                    f"{name}: the rank of the true value in the posterior is uneven (corrected p "
                     f"{uniformity[i]:.1g})"
                 )
         return faults

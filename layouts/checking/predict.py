@@ -91,7 +91,7 @@ def as_shares(layout: Layout, outcomes: npt.ArrayLike, features: npt.ArrayLike) 
         return y
     trials = checked[:, layout.feature_names.index(layout.outcome.trials)]
     if not trials.all():
-        raise ValueError(f"row {np.argmin(trials)} has no trials: it says nothing to score")
+        raise ValueError(f"row {np.argmin(trials)} has no trials, so there is nothing to score")
     return y / trials
 
 

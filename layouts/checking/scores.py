@@ -222,7 +222,7 @@ def _check_pair(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> tuple[Floa
     p = np.asarray(predicted, dtype=np.float64)
     y = np.asarray(outcomes, dtype=np.float64)
     if p.ndim != 1 or p.shape != y.shape or not len(p):
-        raise ValueError(f"predictions {p.shape} and outcomes {y.shape}: equal lists are wanted")
+        raise ValueError(f"predictions {p.shape} and outcomes {y.shape}: equal lists are expected")
     for what, values in (("prediction", p), ("outcome", y)):
         bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
         if len(bad):

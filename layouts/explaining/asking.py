@@ -84,7 +84,7 @@ def hardly_asked(
     if rare:
         yield (
             f"{_name_of(layout, rare)} hardly asked for: {_times(rare)} of the {total} arenas. A "
-            f"session can tell little about {'it' if len(rare) == 1 else 'them'} here."
+            f"session can say little about {'it' if len(rare) == 1 else 'them'} here."
         )
     if played < ENOUGH:
         return

@@ -142,10 +142,10 @@ class ControlComparison:
     def says(self) -> str:
         """What the comparison says, or why it says nothing, in a few words."""
         if not self.paired:
-            return "other arenas on either side: no reason is told"
+            return "different arenas on each side: they show no reason"
         if standing := self.standing():
             return _SAID[standing].format(taken=self.takes)
-        return "too few to tell" if self.only_changed + self.neither else "it failed none"
+        return "too few to say" if self.only_changed + self.neither else "it never failed"
 
     @property
     def takes(self) -> str:

@@ -369,8 +369,8 @@ def _words_against(instance: str, happened: str, outcome: float, misfit: str) ->
     said.append(f"It {_verb(outcome)} {instance or 'the arena'}.")
     why = "passed" if outcome >= 1.0 else "failed"
     said.append(
-        f"The alarm stands: the layout does not describe this agent {misfit}. So it cannot say why "
-        f"the agent {why} here, nor what would tell more."
+        f"The alarm stands: the layout does not describe this agent {misfit}. So it cannot say "
+        f"why the agent {why} here, nor which arena would say more."
     )
     return tuple(said)
 
@@ -390,7 +390,7 @@ def _words(
     said = [happened] if happened else []
     said.append(
         f"It {_verb(outcome)} {instance or 'the arena'}; if it played {instance or 'it'} again, "
-        f"the layout would expect it to pass in {percent(mean)} of tries."
+        f"the layout would expect it to pass in {percent(mean)} of attempts."
     )
     first = needs[0] if needs and needs[0].decided > 0.0 else None
     lacking = [need for need in needs if need.demand is not None and need.short and need.known]
@@ -406,22 +406,22 @@ def _words(
         )
     elif first is None or chance > first.decided:
         said.append(
-            f"Of what this layout knows, most likely nothing but {CHANCE} decided "
+            f"Of what this layout knows, most likely only {CHANCE} decided "
             f"({percent(chance)} of draws): no capability costs more success here than noise does."
         )
     elif failed and not first.short:  # what it masters by its estimate made nothing fail
         said.append(
             "Of what this layout knows, nothing clearly made it fail. It is nearest to its limit "
-            f"in {first.node}: the arena asks for {first.asks}, and what it masters is more, "
+            f"in {first.node}: the arena asks for {first.asks}, and it masters more, "
             f"{first.has}. It may have been {CHANCE}, or something that the layout has no node for."
         )
     else:
         what = "made it fail" if failed else "came nearest to making it fail"
-        sure = "most likely" if first.known else "it is open, but perhaps"
+        sure = "most likely" if first.known else "it is unclear, but perhaps"
         if first.node in unshown and len(unshown) > 1:
-            shown = f"no ability was shown in any of {' and '.join(unshown)}"
-            sure = f"it is open, since {shown}, but perhaps"
-        asked = f": the arena asks for {first.asks}, and what it masters is {first.has}"
+            shown = f"it showed no ability in {' or '.join(unshown)}"
+            sure = f"it is unclear, since {shown}, but perhaps"
+        asked = f": the arena asks for {first.asks}, and it masters {first.has}"
         gap = asked if first.asks else ""
         said.append(
             f"Of what this layout knows, {sure} {first.node} {what} ({percent(first.decided)} "
@@ -429,17 +429,19 @@ def _words(
         )
         mean_without, low, high = first.without
         where = ", ".join(_feature(layout, name, value) for name, value in first.changed.items())
-        like = f"In a like arena with {where}" if where else f"With {first.node} at its best"
+        like = f"In the same arena with {where}" if where else f"With {first.node} at its best"
         said.append(
-            f"{like}, success is predicted in {percent(mean_without)} of tries "
-            f"(90 %: {100 * low:.0f} to {percent(high)})."
+            f"{like}, success is predicted in {percent(mean_without)} of attempts (90 %: "
+            f"{100 * low:.0f} to {percent(high)})."
         )
     if discriminators:
         best = discriminators[0]
         each = ", ".join(f"{percent(p)} if it was {name}" for name, p in best.predicted.items())
-        said.append(f"The candidates are told apart best by {best.instance}: success {each}.")
+        said.append(
+            f"The arena that best distinguishes the candidates is {best.instance}: success {each}."
+        )
     elif failed:
-        said.append("No other arena of the battery would tell much more about why.")
+        said.append("No other arena of the battery would say much more about why.")
     return tuple(said)
 
 

@@ -82,13 +82,13 @@ def judge_layout(
     if prediction is not None and prediction.standing == "better":
         return Judgement(
             "described",
-            "The layout describes this agent, as far as can be told: no alarm stands, and it "
+            "The layout describes this agent, as far as can be judged: no alarm stands, and it "
             "predicts better than the agent's own average does.",
             (*predicted, *told),
         )
     return Judgement(
         "cannot be told",
-        "Whether the layout describes this agent cannot be told yet; no alarm stands.",
+        "It is not clear yet whether the layout describes this agent; no alarm stands.",
         (*predicted, *told),
     )
 
@@ -97,4 +97,4 @@ def _power_words(power: Mapping[str, Any]) -> str:
     if power["r2"] is None:
         return f"Held-out scores: {power['reason']}."
     r2, least = power["r2"], power["least"]
-    return f"Held-out scores are predicted with an R2 of {r2:.2f}; {least:g} is wanted."
+    return f"Held-out scores are predicted with an R2 of {r2:.2f}; {least:g} is required."

@@ -265,22 +265,22 @@ def _why(
     if probabilities[best] >= NAMED:
         return ""
     if not failed:
-        return "it failed nowhere, and too little is known of what it can do"
+        return "it never failed, and too little is known about what it can do"
     if not passed:
-        return "it passed nowhere, so nothing that it does well was shown"
+        return "it never passed, so nothing shows what it does well"
     if p_layout < NAMED:
         likely = [one for one in rivals if one.probability >= _MAY_DECIDE]
         likely = sorted(likely, key=lambda one: -one.probability)[:_MOST_NAMED]
         if len(likely) < 2:
-            return "several things may decide, and none of them is likely enough to be named"
+            return "several explanations are possible, and none is likely enough to be named"
         names = [words.setting if one.role == "paradigm" else one.name for one in likely]
         return (
-            f"{', '.join(names[:-1])} or {names[-1]} may decide, and what was played does not tell "
-            "them apart"
+            f"{', '.join(names[:-1])} or {names[-1]} may be what decides, and what was played does "
+            "not tell them apart"
         )
     if able + single < NAMED / 2:
         return "more than one weakness, or chance, makes it fail"
-    return f"the nearest, {best}, has a probability of {probabilities[best]:.2f} only"
+    return f"the most likely, {best}, has a probability of only {probabilities[best]:.2f}"
 
 
 def _kind_of(rival: RivalExplanation) -> AgentKind:

@@ -56,7 +56,7 @@ def notes(
         side: Side | None = None
         text = ""
         if not own.any:
-            text = "nothing that was played asks for it: this is the prior"
+            text = "nothing that was played asks for it, so this is the prior"
         elif latent.kind == "capability":
             if own.passed:
                 side, text = "at least", "no failure was seen"

@@ -28,6 +28,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.watching.alarm import QUIET
 from animalcat.portable import arrays as portable
+from animalcat.text.counts import count_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Standing: TypeAlias = Literal["better", "cannot be told", "worse"]
@@ -131,12 +132,12 @@ def _say_why_unscored(episodes: int) -> str:
     if episodes <= QUIET:
         played = f"{episodes or 'none'} {'was' if episodes == 1 else 'were'} played"
         return f"Its predictions are scored {SINCE}, and {played}."
-    return f"Nothing was drawn at random {SINCE}, by which its predictions could be scored."
+    return f"Nothing was drawn at random {SINCE}, so its predictions cannot be scored."
 
 
 def _text(standing: Standing, draws: int, average: RivalForecast, overruled: bool) -> str:
     score = f"Brier score {average.brier:.2f} against {average.rival_brier:.2f}"
-    on = f"on {draws} random draw{'s' * (draws != 1)} {SINCE}"
+    on = f"on {count_of(draws, 'random draw')} {SINCE}"
     if overruled:
         return (
             f"One step ahead it predicted worse than the agent's own average ({score} {on}; bets "
@@ -145,9 +146,10 @@ def _text(standing: Standing, draws: int, average: RivalForecast, overruled: boo
         )
     if standing == "cannot be told":
         return (
-            f"Whether it predicts better or worse than the agent's own average is open: {score} "
-            f"{on}. Bets on better have multiplied their stake by {average.e_better:.2g}, those on "
-            f"worse by {average.e_worse:.2g}; {LEVEL:g} is wanted."
+            "It is not clear whether the layout predicts better or worse than the agent's own "
+            f"average: {score} {on}. Bets on better have multiplied their stake by "
+            f"{average.e_better:.2g}, bets on worse by {average.e_worse:.2g}; a factor of "
+            f"{LEVEL:g} is required."
         )
     evidence = average.e_better if standing == "better" else average.e_worse
     return (
@@ -157,7 +159,10 @@ def _text(standing: Standing, draws: int, average: RivalForecast, overruled: boo
 
 
 def _say_gain(evidence: float) -> str:
-    return f"bets on that have multiplied their stake by {evidence:.3g}, and {LEVEL:g} is wanted"
+    return (
+        f"bets on that have multiplied their stake by {evidence:.3g}; a factor of {LEVEL:g} is "
+        "required"
+    )
 
 
 def _rival(name: str, ours: Floats, theirs: Floats, y: Floats) -> RivalForecast:

@@ -39,6 +39,7 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 from animalcat.layouts.watching.cues import CueFinding
+from animalcat.text.counts import count_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Told: TypeAlias = Literal["can", "faked", "cannot", "unknown"]
@@ -67,8 +68,8 @@ _UNSHOWN: Final = "its controls show a reason that the layout does not"
 """Why no kind is named where pairs of arenas and controls say more than the layout."""
 _UNREAD: Final = "the layout does not describe this agent"
 _UNFITTED: Final = "the fit has not converged"
-_DOUBTED: Final = "what was played follows other layouts better than this one"
-_UNHEARD: Final = "most of its answers were no deeds"
+_DOUBTED: Final = "other layouts describe what was played better than this one"
+_UNHEARD: Final = "most of its answers were not valid actions"
 """Why no kind is named where no capability is to be read."""
 
 
@@ -106,14 +107,14 @@ class ControlFinding:
 
         Args:
             blamed: The node that the layout names; empty for none.
-            share: How much the layout says that it makes: "Mostly", "Partly", or empty where that
+            share: How much the layout says that it makes: "mostly", "partly", or empty where that
                 is open.
         """
         match self.standing:
             case "main reason":
-                return bool(share) and (blamed in self.eased or share == "Partly")
+                return bool(share) and (blamed in self.eased or share == "partly")
             case "not the main reason":
-                return bool(share) and (blamed not in self.eased or share == "Partly")
+                return bool(share) and (blamed not in self.eased or share == "partly")
             case "a reason":
                 return bool(share)
             case _:
@@ -251,7 +252,7 @@ def verdict(
     elif doubted:
         said.append(f"No ability is named: {_DOUBTED}.")
     elif not converged:
-        said.append("The fit has not converged: no number of it is to be relied on.")
+        said.append("The fit has not converged: do not rely on its numbers.")
     told = _tell_nodes(layout, nodes, noted, cost, scales, unlimited)
     observed = bool(np.isfinite(shares).any())
     if observed:
@@ -260,7 +261,7 @@ def verdict(
         said.append(_say_passes(layout, shares, noun, informed=informed))
     else:
         what = "observed" if len(played) else "played"
-        said.append(f"Nothing was {what}, so this is what was assumed before.")
+        said.append(f"Nothing was {what}, so this is only the prior.")
     if trusted and observed:
         said += _abilities(layout, nodes, noted, scales, told, confusing_cues(cues))
         failed = bool((first_outcome(shares) < 1.0).any())
@@ -307,7 +308,7 @@ def _contradicts(finding: ControlFinding, kind: KindEstimate) -> bool:
 
 def _share_of(failing: str) -> str:
     """How much the sentence of `_failing` says that one node makes; empty where that is open."""
-    return next((word for word in ("Mostly", "Partly") if failing.startswith(word)), "")
+    return next((word for word in ("mostly", "partly") if f" {word} " in failing), "")
 
 
 def _short(said: Sequence[str]) -> list[str]:
@@ -339,7 +340,7 @@ def _say_passes(layout: Layout, shares: Floats, noun: str, *, informed: bool) ->
     if (shares[np.isfinite(shares)] == 1.0).all():
         end = ", so its limits were not found"
     elif not (shares > 0.0).any():
-        end = ", so what it can do was not found"
+        end = ", so what it can do is not known"
     helped = "Told where everything is, it" if informed else "It"
     return f"{helped} {all_of(said)}{end}."
 
@@ -347,7 +348,7 @@ def _say_passes(layout: Layout, shares: Floats, noun: str, *, informed: bool) ->
 def _words_of_rate(y: Floats, noun: str) -> str:
     all_of_them = f"{len(y)} {noun}" if len(y) > 1 else f"the only {noun.removesuffix('s')}"
     if not np.isin(y, (0.0, 1.0)).all():
-        return f"reached {percent(float(y.mean()))} of what could be reached in {all_of_them}"
+        return f"scored {percent(float(y.mean()))} of what was possible in {all_of_them}"
     number = int(y.sum())
     if len(y) == 1:
         return f"{'passed' if number else 'failed'} {all_of_them} that was played"
@@ -419,12 +420,12 @@ def _abilities(
 
 def _say_not_shown(ability: str, finding: CueFinding) -> str:
     """That a capability is not claimed, and why."""
-    how = "may go" if finding.standing == "open" else "rather goes"
+    how = "may rely" if finding.standing == "open" else "more likely relies"
     number = finding.episodes
-    played = "no episode" if not number else f"{number} episode{'s' * (number > 1)}"
+    played = "no episode" if not number else count_of(number, "episode")
     passed = f", of which it passed {finding.passed:g}" * bool(number)
     return (
-        f"that it {ability} is not shown, since it {how} by {finding.cue.name}, which misled in "
+        f"that it {ability} is not shown, since it {how} on {finding.cue.name}, which misled in "
         f"{played}{passed}"
     )
 
@@ -486,35 +487,35 @@ def _failing(
 ) -> tuple[str, str]:
     """What makes it fail in a sentence, and the node that the sentence names."""
     if not failed:
-        return "Nothing that was played says what would make it fail.", ""
+        return "It never failed, so nothing shows what would make it fail.", ""
     saved = (fails.share - fails.without) / fails.share if fails.by else 0.0
     if saved < _PARTLY or noted[fails.by].side == "at least":
         known = zip(nodes, layout.latents, strict=True)
         if not any(n.kind == "capability" and learnt(n.sd, one.prior.sd) for n, one in known):
-            return "What makes it fail is open.", ""
-        return "No single limit explains its failures, as the layout has it.", ""
+            return "Why it fails is not clear yet.", ""
+        return "According to the layout, no single limit explains its failures.", ""
     at = layout.latent_names.index(fails.by)
     node = layout.latents[at]
     # Each ability that may be none can be what keeps the others from showing.
     unknown, unshown = _open(layout, nodes, noted)
     if not learnt(nodes[at].sd, node.prior.sd):
-        rest = f", or {' or '.join(unshown)}, of which no ability was shown" if unshown else ""
-        said = f"What makes it fail is open; it may be {fails.by}, which is not known yet{rest}."
+        rest = f", or {' or '.join(unshown)}, in which it showed no ability" if unshown else ""
+        said = f"Why it fails is not clear yet; it may be {fails.by}, which is not known yet{rest}."
         return said, fails.by
     if fails.by in unshown and len(unshown) + len(unknown) > 1:
-        which = f"in any of {all_of(unshown)}" if len(unshown) > 1 else f"in {fails.by}"
+        which = " or ".join(unshown)
         are = "are" if len(unknown) > 1 else "is"
         rest = f", and {all_of(unknown)} {are} not known yet" if unknown else ""
-        return f"What makes it fail is open: no ability was shown {which}{rest}.", fails.by
-    what, it = f"limit of {fails.by}", "limit"
+        return f"Why it fails is not clear yet: it showed no ability in {which}{rest}.", fails.by
+    what, it = f"limit in {fails.by}", "limit"
     if node.kind == "robustness":
         what = it = "noise"
     elif node.kind == "bias":
         what, it = f"bias ({fails.by})", "bias"
-    how = "Mostly" if saved >= _MOSTLY else "Partly"
+    how = "mostly" if saved >= _MOSTLY else "partly"
     said = (
-        f"{how} its {what} makes it fail: without that {it}, the layout expects {percent(saved)} "
-        "fewer failures."
+        f"It fails {how} because of its {what}: without that {it}, the layout expects "
+        f"{percent(saved)} fewer failures."
     )
     return said, fails.by
 
@@ -537,7 +538,7 @@ def _open(
 
 def _by_rival(rival: RivalExplanation, words: Vocabulary) -> str:
     if rival.role == "cue":
-        return f"It seems to go by {rival.name}: it {_deeds(rival, words)}."
+        return f"It seems to rely on {rival.name}: it {_deeds(rival, words)}."
     aside = ", which should not matter" if rival.role == "irrelevant" else ""
     return f"It {_deeds(rival, words)}{aside}."
 
@@ -558,7 +559,7 @@ def _kind(kind: KindEstimate, words: Vocabulary) -> str:
     sure = f"(probability {kind.probability:.2f})"
     rival = kind.rival
     if kind.kind == "able":
-        return f"Its kind: able {sure}, with no weakness that these {words.many} show."
+        return f"Its kind: able {sure}; these {words.many} show no weakness."
     if kind.kind == "single weakness":
         named = f"Its kind: a single weakness {sure}"
         if rival is None or (kind.weakness and not _explains(rival)):
@@ -567,7 +568,10 @@ def _kind(kind: KindEstimate, words: Vocabulary) -> str:
     if kind.kind == "single strength" and rival is not None:
         return f"Its kind: a single strength {sure}: it {_deeds(rival, words)}."
     if kind.kind == "fraudster" and rival is not None and rival.role == "cue":
-        return f"Its kind: a fraudster {sure}, who goes by {rival.name}: it {_deeds(rival, words)}."
+        return (
+            f"Its kind: a fraudster {sure}, which relies on {rival.name}: it "
+            f"{_deeds(rival, words)}."
+        )
     if kind.kind in ("fraudster", "context") and rival is not None:
         what = (
             f"a fraudster {sure}, whose success depends on {rival.name}, which should not matter"

@@ -355,9 +355,10 @@ class Scale:
         return f"{value} or {'less' if note.side == 'at least' else 'more'}"
 
     def proved(self, note: NodeNote, low: float, high: float) -> str:
-        """The same within a sentence: "finds goals up to 21 m away at least (no limit ...)"."""
+        """The same within a sentence: "finds goals up to at least 21 m away (no limit ...)"."""
         missing = "limit was found" if note.side == "at least" else "ability was shown"
-        return f"{self.fill(self._say_bound(note, low, high, ''))} {note.side} (no {missing})"
+        bound = f"{note.side} {self._say_bound(note, low, high, '')}"
+        return f"{self.fill(bound)} (no {missing})"
 
     def _say_bound(self, note: NodeNote, low: float, high: float, unit: str | None = None) -> str:
         assert note.bound is not None
@@ -479,7 +480,7 @@ def words_of(
     if not known:
         return brief._replace(estimate=f"{NOT_KNOWN} ({brief.interval})")
     if note.instead:
-        return brief._replace(estimate=f"not told apart from going by {note.instead}")
+        return brief._replace(estimate=f"not told apart from relying on {note.instead}")
     if note.bound is not None:
         what = "noise" if node.kind == "robustness" else "ability"
         found = "no limit found" if note.side == "at least" else f"no {what} shown"

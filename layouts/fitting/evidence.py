@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.pooling import Play, weigh_outcomes
+from animalcat.text.counts import count_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +57,8 @@ def evidence_of(table: pd.DataFrame) -> CountedRows:
     caused = (frame["outcome"] == "failure") & (frame["cause"].fillna("") != "")
     if (known := int(caused.sum())) > 0:
         notes.append(
-            f"{known} failure{'s' * (known != 1)} did not come from the arena but from what "
-            "the column `cause` says, such as lateness; they count as failures, as in the session"
+            f"{count_of(known, 'failure')} did not come from the arena but from what the column "
+            "`cause` says, such as lateness; they count as failures, as in the session"
         )
     kept = counted.weights > 0.0
     weights = counted.weights[kept]

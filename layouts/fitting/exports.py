@@ -54,7 +54,7 @@ def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable,
         raise TableError(
             f"an outcome on {frame['instance'][nameless].iloc[0]} names no agent "
             f"({int(nameless.sum())} do not); fill the column `agent`"
-            + " or say by one --agent who played"
+            + " or say with one --agent who played"
             * bool((who[counts] == "").all())
         )
     check_alike(who[counts].unique(), "agents")

@@ -371,11 +371,11 @@ def _notes(layout: Layout, outcomes: Floats, weights: Floats | None) -> list[str
         which = "outcomes" if outcomes.ndim == 1 else f'outcomes "{name}"'
         if len(y) > 1 and (y == y[0]).all():
             notes.append(
-                f"all {len(y)} {which} are {y[0]:g}: nodes are bounded from one side "
-                "only, and their means hang on the priors"
+                f"all {len(y)} {which} are {y[0]:g}: the evidence is from one side only, and "
+                "means depend on the priors"
             )
         if not len(y):
-            notes.append(f"no {which}: they tell nothing here")
+            notes.append(f"no {which}: they are not informative here")
     return notes
 
 

@@ -121,7 +121,7 @@ def words_of_choice(layout: Layout, choice: Choice, named: str = "") -> str:
     usual = layout.variants[:1] in ((), (layout.variant,))
     if not layout.variant or (usual and not named and not choice.covered):
         return ""
-    taken = f"The layout {layout.name} is taken by its variant {layout.variant}"
+    taken = f"The layout {layout.name} is used in its variant {layout.variant}"
     if named:
         return f"{taken}, " + (
             "which the battery names."

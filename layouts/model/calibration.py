@@ -137,8 +137,8 @@ class CalibrationText(BaseModel):
         random, fixed = value or (0.0, 0.0)
         if not (random >= 0.0 <= fixed and random + fixed <= 1.0 + 1e-9):
             raise ValueError(
-                f"{random:g} and {fixed:g} are no shares of a whole; give those of agents that act "
-                "at random and deterministically"
+                f"{random:g} and {fixed:g} are not shares of a whole; give those of agents that "
+                "act at random and deterministically"
             )
         return value
 

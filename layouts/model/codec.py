@@ -75,7 +75,7 @@ def as_names(data: object, where: str) -> tuple[str, ...]:
         raise SpecificationError(f"{where}: expected a list of names, not {data!r}")
     told = tuple(map(str, names))
     if len(set(told)) < len(told):
-        raise SpecificationError(f"{where}: a name is there twice: {', '.join(told)}")
+        raise SpecificationError(f"{where}: a name occurs twice: {', '.join(told)}")
     return told
 
 

@@ -58,7 +58,7 @@ def insist_frame(frame: object, call: str) -> pd.DataFrame:
         hint = "read a file by pandas.read_csv(path) first"
     elif hasattr(frame, "to_pandas"):
         hint = "convert it by df.to_pandas()"
-    raise TypeError(f"{call}: df is {of_kind(frame)}, and a pandas DataFrame is wanted; {hint}")
+    raise TypeError(f"{call}: df is {of_kind(frame)}, and a pandas DataFrame is expected; {hint}")
 
 
 def instances_in(frame: pd.DataFrame, layout: Layout, without: Sequence[str] = ()) -> Instances:
@@ -145,7 +145,7 @@ def sheet_of(frame: pd.DataFrame) -> Sheet:
     heads = [*map(_plain, frame.columns)]
     if odd := [head for head in heads if not isinstance(head, str)]:
         raise TableError(
-            f"the table's columns have names that are no text, of which the first is {odd[0]!r}; "
+            f"the table's columns have names that are not text; the first is {odd[0]!r}; "
             "name them: df.columns = [...]"
         )
     if not len(frame):

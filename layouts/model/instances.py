@@ -266,9 +266,9 @@ class Instances:
                 )
         for column in self.columns:
             if plain_name(column) in _WEIGHTS and column not in layout.feature_names:
-                yield f"column {column} is no demand and weighs nothing: outcomes count as one each"
+                yield f"column {column} is no demand or weight here: outcomes count as one each"
         if self.text:
-            yield f"columns of text are no meta-features and left out: {', '.join(self.text)}"
+            yield f"columns of text are not meta-features and are left out: {', '.join(self.text)}"
         absent = [
             exclusion.feature for exclusion in layout.excludes if exclusion.feature not in self
         ]
@@ -280,7 +280,7 @@ class Instances:
         for cue in layout.cues:
             if cue.feature not in self:
                 yield (
-                    f"the table has no column {cue.feature}: an agent that goes by {cue.name} is "
+                    f"the table has no column {cue.feature}: an agent that relies on {cue.name} is "
                     f"not told apart from one that has {cue.mimics}"
                 )
         if layout.calibration is not None and rows:

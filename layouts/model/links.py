@@ -433,5 +433,5 @@ LINKS: Final[dict[str, type[Link]]] = {
 def _differing(parents: Iterable[str], units: Mapping[str, str], unit: str) -> str:
     for name in parents:
         if units[name] != unit:
-            return f"{name} is in {units[name]!r}, {unit!r} is wanted"
+            return f"{name} is in {units[name]!r}, {unit!r} is expected"
     return ""

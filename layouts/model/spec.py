@@ -129,7 +129,7 @@ class Layout:
             known = [self.latents[k].name for k in self.capabilities]
             if name not in known:
                 raise SpecificationError(
-                    f"measures: {name!r} is no capability; capabilities: {', '.join(known)}"
+                    f"measures: {name!r} is not a capability; capabilities: {', '.join(known)}"
                 )
         if self.calibration is not None:
             sharp = any(taught.sharpness != 1.0 for _, taught in self.calibration.instances)
@@ -145,7 +145,7 @@ class Layout:
         for cue in self.cues:
             if cue.mimics not in abilities:
                 raise SpecificationError(
-                    f"cue {cue.name!r}: it mimics {cue.mimics!r}, which is no capability of the "
+                    f"cue {cue.name!r}: it mimics {cue.mimics!r}, which is not a capability of the "
                     f"layout; valid: {', '.join(abilities)}"
                 )
 
@@ -519,12 +519,12 @@ class Layout:
             case Binomial(_, trials):
                 most = features[:, self.feature_names.index(trials)]
                 fits = (array >= 0.0) & (array <= most) & (array == np.floor(array))
-                wanted = f"a whole number from 0 to {trials} is wanted"
+                wanted = f"a whole number from 0 to {trials} is expected"
             case Beta(_, _, edge):
                 fits = (array >= 0.0) & (array <= 1.0)
                 if edge == 0.0:
                     fits &= (array != 0.0) & (array != 1.0)
-                wanted = "a score within 0 and 1 is wanted" + ", without its ends" * (edge == 0.0)
+                wanted = "a score within 0 and 1 is expected" + ", without its ends" * (edge == 0.0)
                 array = np.where(fits, np.clip(array, edge, 1.0 - edge), array)
         bad = np.flatnonzero(~fits if there is None else ~fits & there)
         if bad.size:

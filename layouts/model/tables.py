@@ -40,7 +40,7 @@ _FORMS: Final = (
     (b"PK\x03\x04", "a spreadsheet or another packed file; save the table as CSV"),
     (b"\xd0\xcf\x11\xe0", "an old spreadsheet; save the table as CSV"),
     (b"\x1f\x8b", "compressed; unpack it first"),
-    (b"PAR1", "Parquet, and CSV is wanted"),
+    (b"PAR1", "Parquet, and CSV is expected"),
 )
 """How files that are no text begin, and what they are."""
 MOST_CELLS: Final = 20_000_000
@@ -101,7 +101,7 @@ class Sheet:
         """A column of numbers, NaN where a cell is empty; one of true and false is 1 and 0.
 
         Raises:
-            TableError: There is no such column, or a cell is no finite number.
+            TableError: There is no such column, or a cell is not a finite number.
         """
         cells = self.column(name)
         filled = [cell.lower() for cell in cells if cell]
@@ -154,9 +154,9 @@ class Sheet:
         for cell, count in Counter(cells).items():
             if count > 1:
                 raise TableError(
-                    f"{name} {cell} has {count} rows; one is wanted. What was played again counts "
-                    "as less than another outcome: a table that says so has a row for each episode "
-                    "and the columns of `profile export --format csv`"
+                    f"{name} {cell} has {count} rows; one is expected. What was played again "
+                    "counts as less than another outcome: a table that says so has a row for each "
+                    "episode and the columns of `profile export --format csv`"
                 )
         return tuple(cells)
 
@@ -182,7 +182,7 @@ class Sheet:
             )
             shown = repr(cell if len(cell) <= _LONG else f"{cell[:_LONG]}...")
             raise TableError(
-                f"{self.called(row)}, column {column}: {shown} is no finite number{hint}"
+                f"{self.called(row)}, column {column}: {shown} is not a finite number{hint}"
             )
         return value
 
@@ -226,7 +226,7 @@ def read_sheet(
             raise TableError(
                 f"line {number}: {len(cells)} {what}; the header has {len(heads)}. "
                 + (
-                    "A comment is no part of a table: take it out"
+                    "A comment is not part of a table: remove it"
                     if cells[0].startswith("#")
                     else "Numbers are written with a point, and text with a comma is quoted"
                 )
@@ -355,7 +355,7 @@ def _decode(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise TableError("no text in UTF-8; save the table as CSV in UTF-8") from None
+        raise TableError("not UTF-8 text; save the table as CSV in UTF-8") from None
 
 
 def read_parquet(source: Path | bytes) -> pd.DataFrame:
@@ -382,7 +382,7 @@ def read_parquet(source: Path | bytes) -> pd.DataFrame:
     except TableError:
         raise
     except Exception as error:  # noqa: BLE001 - at damage, the parser raises errors of any type
-        raise TableError(f"this is no Parquet: {error}") from None
+        raise TableError(f"this is not Parquet: {error}") from None
 
 
 def _check_extent(columns: int, rows: int) -> None:
@@ -397,11 +397,11 @@ def _check_heads(heads: Sequence[str], whole: Collection[str]) -> None:
     if heads[0].startswith("#"):
         raise TableError("line 1 is a comment; the first line of a table names the columns")
     if len(heads) == 1 and any(mark in heads[0] for mark in ";\t|"):
-        raise TableError("line 1: commas are wanted between columns, and numbers with a point")
+        raise TableError("line 1: commas are expected between columns, and numbers with a point")
     for place, head in enumerate(heads, 1):
         if head not in whole and _NAMELESS.fullmatch(head):
             said = f"is called {head!r}" if head else "has no name"
             raise TableError(
-                f"column {place} {said}; row numbers are no part of a table: take the column out "
+                f"column {place} {said}; row numbers are not part of a table: remove the column "
                 "(pandas: to_csv(..., index=False)), or give it a name"
             )

@@ -222,7 +222,7 @@ def _check_missing(
             )
         if feature.name in ancestors_of(roots, open_parents(derived, {on: False})):
             raise SpecificationError(
-                f"feature {feature.name}: it plays a part also where {on} is 0, so it cannot be "
+                f"feature {feature.name}: it also plays a part where {on} is 0, so it cannot be "
                 f"only_with {on}"
             )
 

@@ -154,7 +154,7 @@ class Audit:
         last = await asyncio.to_thread(self._store.lines, mine, Page(limit=1))
         killed = bool(last) and last[0].action != STOPPED
         if killed:
-            log.warning("the server before this one did not stop in order: it was killed")
+            log.warning("the previous server did not shut down: it was killed")
         self.tell("StartServer", f"version {version}" + ", after one that was killed" * killed)
 
     def _wait(self, line: AuditLine) -> None:

@@ -41,8 +41,8 @@ TOKEN_ENDED: Final = "the token was revoked or has expired meanwhile"
 """Why a stream is ended whose caller's token is no longer good; also what its task is told."""
 _BEARER: Final = "Bearer "
 _NO_TOKEN: Final = (
-    "this server asks for a token: give token= or --token, or set ANIMALCAT_TOKEN. Whoever runs "
-    "the server makes one with: animalcat token create"
+    "this server asks for a token: give token= or --token, or set ANIMALCAT_TOKEN. The server's "
+    "operator makes one with: animalcat token create"
 )
 
 
@@ -130,8 +130,8 @@ class Gate:
         if caller is None or caller.role is not Role.AGENT:
             raise ServiceError(
                 Code.BAD_TOKEN,
-                "here agents play, and a good ticket for a session is all that "
-                "counts; a person calls at the address of the server",
+                "this address is for agents, which show a valid ticket for a session; people call "
+                "the server's own address",
             )
         return caller
 
@@ -161,7 +161,7 @@ class Gate:
         if token is None or ended:
             why = f"was {ended}" if ended == "revoked" else "has expired" if ended else "is unknown"
             raise ServiceError(
-                Code.BAD_TOKEN, f"the token {why}; ask whoever runs the server for another"
+                Code.BAD_TOKEN, f"the token {why}; ask the server's operator for another"
             )
         return token.caller
 
@@ -254,7 +254,7 @@ class Gate:
                 await self.check(caller, Reach.OWN if replaces else Reach.SEEN, item)
             except DeniedError as error:
                 raise DeniedError(
-                    Code.NAME_TAKEN, f"{item} is there already, and not yours: give another name"
+                    Code.NAME_TAKEN, f"{item} exists already and is not yours: give another name"
                 ) from error
 
     async def serve(

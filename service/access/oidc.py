@@ -38,13 +38,13 @@ ANSWER_SECONDS: Final = 5.0
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*", re.ASCII)
 _WORDS: Final[Mapping[type, str]] = {
     jwt.ExpiredSignatureError: "has expired; get a new one from your identity provider",
-    jwt.ImmatureSignatureError: "is not good yet; look at the clocks of both machines",
-    jwt.InvalidIssuerError: "is of another issuer than the one that this server trusts",
-    jwt.InvalidAudienceError: "is for another service than this one",
+    jwt.ImmatureSignatureError: "is not valid yet; check the clocks of both machines",
+    jwt.InvalidIssuerError: "is from an issuer that this server does not trust",
+    jwt.InvalidAudienceError: "is for another service",
     jwt.MissingRequiredClaimError: "lacks a claim that it must have",
-    jwt.InvalidAlgorithmError: "is signed in a way that this server does not take",
+    jwt.InvalidAlgorithmError: "is signed in a way that this server does not accept",
     jwt.InvalidSignatureError: "is not signed by the key that it names",
-    jwt.PyJWTError: "is no token of the identity provider",
+    jwt.PyJWTError: "is not a token of the identity provider",
 }
 """What is said of a token that is not good, by how it fails; the nearest kind counts."""
 
@@ -125,8 +125,8 @@ class IdentityProvider:
         if not roles:
             raise ServiceError(
                 Code.BAD_TOKEN,
-                "the identity provider's token gives you no role on this server; whoever runs it "
-                "says which claims give one (ANIMALCAT_OIDC_ROLES)",
+                "the identity provider's token gives you no role on this server; its operator "
+                "decides which claims give one (ANIMALCAT_OIDC_ROLES)",
             )
         try:
             names.check_label(subject, "subject")
@@ -152,8 +152,8 @@ class IdentityProvider:
             except (jwt.PyJWTError, ValueError) as error:
                 raise ServiceError(
                     Code.ACCESS_CLOSED,
-                    "the server cannot read the keys of the identity provider, so it admits nobody "
-                    "by its tokens; the server's log says why",
+                    "the server cannot read the keys of the identity provider, so it accepts none "
+                    "of its tokens; the server's log says why",
                 ) from error
         if key is None:
             raise jwt.InvalidSignatureError
@@ -200,7 +200,7 @@ def _client(address: str, *, of_keys: bool = True) -> jwt.PyJWKClient:
     if parts.scheme != "https" and not (
         parts.scheme == "http" and is_loopback(parts.hostname or "")
     ):
-        raise ValueError(f"{address} is no https address, and is not on this machine")
+        raise ValueError(f"{address} is neither an https address nor on this machine")
     return jwt.PyJWKClient(
         address, cache_jwk_set=of_keys, lifespan=KEPT_SECONDS, timeout=ANSWER_SECONDS
     )

@@ -165,8 +165,8 @@ class Tokens:
             raise TokenError(f"a token for {role.words} is not restricted to an agent or sessions")
         if role in (Role.RESEARCHER, Role.VIEWER) and not subject:
             raise TokenError(
-                f"a token for {role.words} must say whose it is, as it sees what belongs to them: "
-                "give a subject (--subject NAME)"
+                f"a token for {role.words} must say whose it is, since it sees what belongs to "
+                "them: give a subject (--subject NAME)"
             )
         names.check_label(subject or "none", "subject")
         now = self._clock()
@@ -256,8 +256,8 @@ class Tokens:
             return self._known
         except OSError as error:
             raise TokenError(
-                f"{self._folder} cannot be looked into ({error.strerror}), so nobody is admitted "
-                "by a token: let it belong to the user as whom the server runs"
+                f"{self._folder} cannot be looked into ({error.strerror}), so no token is "
+                "accepted: make it belong to the user that runs the server"
             ) from error
         stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
         if stamp != self._seen:
@@ -265,13 +265,13 @@ class Tokens:
                 tokens = _FORM.validate_json(self._file.read_bytes())
             except OSError as error:
                 raise TokenError(
-                    f"{self._file} cannot be read ({error.strerror}), so nobody is admitted by a "
-                    "token: let it belong to the user as whom the server runs"
+                    f"{self._file} cannot be read ({error.strerror}), so no token is accepted: "
+                    "make it belong to the user that runs the server"
                 ) from error
             except ValueError as error:
                 raise TokenError(
-                    f"{self._file} cannot be read, so nobody is admitted by a token: restore it, "
-                    "or delete it and make new tokens"
+                    f"{self._file} cannot be read, so no token is accepted: restore it, or delete "
+                    "it and make new tokens"
                 ) from error
             self._known, self._seen = {token.id: token for token in tokens}, stamp
         return self._known

@@ -121,7 +121,7 @@ def read_head(path: Path) -> dict[str, Any]:
     metadata: Any = import_module("pyarrow.parquet").read_metadata(path).metadata or {}
     head: Any = json.loads(metadata.get(_HEAD.encode(), b"null"))
     if head is None:
-        raise ValueError(f"{path} is no table of a battery")
+        raise ValueError(f"{path} is not a table of a battery")
     return head
 
 

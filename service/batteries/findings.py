@@ -62,8 +62,8 @@ def alike(arenas: Iterable[tuple[str, str, Arena]]) -> list[Problem]:
         if len(same) > 1:
             few = ", ".join(name for _, name in same[:3]) + (", ..." if len(same) > 3 else "")
             message = (
-                f"{len(same)} arenas are only 1 under several names ({few}): they are the same but "
-                "for what is left to chance, so outcomes on them tell less than they seem"
+                f"{len(same)} arenas are one arena under several names ({few}): they differ only "
+                "in what is left to chance, so outcomes on them say less than they seem to"
             )
             problems.append(Problem(same[1][0], None, "arenas", "warning", "same-arena", message))
     return problems

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.outcome import NO_LIMIT, NO_REWARD, MarkFault, mark_fault
 from animalcat.arena_configs.quickest import returns_in_time
+from animalcat.text.counts import count_of
 
 UNPASSABLE: Final = "no play can pass it, since no return exceeds its pass mark"
 """Why an arena is set aside."""
@@ -18,7 +19,7 @@ class Marks(NamedTuple):
 
     Attributes:
         unpassable: Why no play can pass an arena, by its name; such arenas are set aside.
-        tight: Why hardly a play passes an arena, by its name.
+        tight: Why almost no play passes an arena, by its name.
         sure: Why every play passes an arena, by its name; such arenas tell nothing.
         bare: Names of the unpassable arenas in which nothing gives reward.
         endless: Names of the arenas without a time limit.
@@ -38,20 +39,20 @@ class Marks(NamedTuple):
             sentences.append(
                 f"no play can pass {_arenas(self.unpassable)}, since no return exceeds the pass "
                 "mark: sessions set them aside. Correct the pass marks (0 where the goal is to be "
-                "reached), or play them all the same with --keep-unpassable"
+                "reached), or play them anyway with --keep-unpassable"
             )
         if self.bare:
             sentences.append(f"in {_arenas(self.bare)} of these {NO_REWARD}")
         if self.tight:
             sentences.append(
-                f"hardly a play passes {_arenas(self.tight)}, since the pass mark is within what "
+                f"almost no play passes {_arenas(self.tight)}, since the pass mark is within what "
                 "an agent loses that looks around before it runs: who fails there may be able, and "
                 "slow. Lower the pass marks, unless speed is to be measured"
             )
         if self.sure:
             sentences.append(
                 f"every play passes {_arenas(self.sure)}, since every return exceeds the pass "
-                "mark: sessions play them, and successes there tell nothing"
+                "mark: sessions play them, and successes there show nothing"
             )
         if self.endless:
             sentences.append(
@@ -89,4 +90,4 @@ def _arenas(names: Iterable[str]) -> str:
     """How many arenas, with the first of them, as in "2 arenas (a, b)"."""
     known = list(names)
     few = ", ".join(known[:3]) + (", ..." if len(known) > 3 else "")
-    return f"{len(known)} arena{'s' * (len(known) != 1)} ({few})"
+    return f"{count_of(len(known), 'arena')} ({few})"

@@ -165,10 +165,10 @@ def links_of(
             for name, match in found.items()
             if match and match[1] in known
         }
-        advice = "say in a table with the columns instance, control and control_of what is meant"
+        advice = "say which in a table with the columns instance, control and control_of"
     else:
         links = _by_table(names, by_table)
-        advice = "a control is of an arena that is none itself"
+        advice = "a control belongs to an arena that is not itself a control"
     for name, link in links.items():
         if link.control_of in links:
             raise NamesError(
@@ -192,7 +192,7 @@ def _by_table(names: Sequence[str], rows: Mapping[str, ControlLink]) -> dict[str
                 f"there are {some(sorted(names))}"
             )
         if found == name:
-            raise NamesError(f"controls: {name!r} is to be a control of itself; name another")
+            raise NamesError(f"controls: {name!r} is given as a control of itself; name another")
         links[name] = ControlLink(control or UNNAMED_CONTROL, found)
     return links
 

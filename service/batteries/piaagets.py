@@ -106,11 +106,11 @@ def _unmatched_files(
     used = {PurePosixPath(name).name for name in found}
     lost = [name for name in rows if name not in used]
     said = (
-        ("no-row", bare, "arenas have no row, and go by their names"),
+        ("no-row", bare, "arenas without a row go by their names"),
         ("no-arena", lost, "rows name no arena here"),
     )
     return [
-        Problem("the table", None, "", "warning", code, f"{len(names)} {words}: {some(names)}")
+        Problem("the table", None, "", "warning", code, f"{words} ({len(names)}): {some(names)}")
         for code, names, words in said
         if names
     ]

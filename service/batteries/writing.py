@@ -121,7 +121,7 @@ def digest_on_disk(folder: Path) -> str:
         arenas = [hashlib.sha256((folder / file).read_bytes()).digest() for file in files]
         return _digest(head, rows, arenas)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{TABLE} is no table of a battery: {error!r}") from error
+        raise ValueError(f"{TABLE} is not a table of a battery: {error!r}") from error
 
 
 def _digest(head: Mapping[str, Any], rows: InstanceColumns, arenas: Sequence[bytes]) -> str:

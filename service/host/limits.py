@@ -90,7 +90,7 @@ class ServerLimits:
             if busy >= settings.max_operations:
                 raise ServiceError(
                     Code.BUSY,
-                    f"{busy} batteries are being uploaded or made, and this server takes "
+                    f"{busy} batteries are being uploaded or made, and this server allows "
                     f"{settings.max_operations} at once",
                     retry_seconds=RETRY_SECONDS,
                 )
@@ -107,7 +107,7 @@ class ServerLimits:
             what = "agents play" if plays else "streams are open"
             raise ServiceError(
                 Code.BUSY,
-                f"{most} {what}, which is all that this server takes at once",
+                f"{most} {what}, which is the most that this server allows at once",
                 retry_seconds=AGENT_RETRY_SECONDS if plays else RETRY_SECONDS,
             )
         self._open[plays] += 1
@@ -129,8 +129,8 @@ class ServerLimits:
         if going_on + wanted > most:
             raise ServiceError(
                 Code.BUSY,
-                f"{going_on} sessions are not over, and this server takes {most}; cancel some that "
-                "nobody plays",
+                f"{going_on} sessions are not over, and this server allows {most}; cancel some "
+                "that nobody plays",
                 retry_seconds=60.0,
             )
 

@@ -50,8 +50,8 @@ def check_owner(data: Path) -> None:
             return
         whose, me = _name(found.st_uid), _name(os.geteuid())
         raise OtherOwnerError(
-            f"the data directory {data} is {whose}'s, and you are {me}: what you made there "
-            f"{whose} could not read. Do it as that user: sudo -u {whose} animalcat ..."
+            f"the data directory {data} is {whose}'s, and you are {me}: {whose} could not read "
+            f"what you make there. Do it as that user: sudo -u {whose} animalcat ..."
         )
 
 

@@ -83,7 +83,7 @@ class Readiness:
                 log.warning("the server is ready again")
                 self.note("RegainReadiness", "")
             if (now := self.kills() or 0) > killed:
-                words = f"processes were killed for want of memory: {now - killed}"
+                words = f"processes ran out of memory and were killed: {now - killed}"
                 log.error("%s", words)
                 self.note("LoseProcesses", words)
             killed = now

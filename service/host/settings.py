@@ -230,7 +230,8 @@ class Settings(BaseSettings):
         value = value.rstrip("/")
         if value and not _URL.fullmatch(value):
             raise ValueError(
-                f"{PREFIX}WEB_URL={value}: give an address such as https://lab.example.org/animalcat"
+                f"{PREFIX}WEB_URL={value}: give an address such as "
+                "https://lab.example.org/animalcat"
             )
         return value
 
@@ -275,7 +276,7 @@ def _host_and_port(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not (port.isdecimal() and port.isascii()) or int(port) > 65535:
         raise ValueError(
-            f"{PREFIX}WEB={text}: this is no port; give for example 8080 or 0.0.0.0:8080"
+            f"{PREFIX}WEB={text}: this is not a port; give for example 8080 or 0.0.0.0:8080"
         )
     return host.strip("[]") or "127.0.0.1", int(port)
 
@@ -362,7 +363,7 @@ def check_provider(settings: Settings) -> None:
         )
     if settings.open_to_machine:
         raise ExposureError(
-            "an identity provider is of no use where callers need no token: add --require-token"
+            "an identity provider is useless where callers need no token: add --require-token"
         )
 
 

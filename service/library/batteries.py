@@ -294,10 +294,10 @@ class BatteryLibrary:
             old, new = map(names.short_digest, (before.digest, content.digest))
             raise ServiceError(
                 Code.NAME_TAKEN,
-                f"battery {battery!r} is there already and has other content: {before.instances} "
+                f"battery {battery!r} exists already with other content: {before.instances} "
                 f"instances, digest {old}; what you give has {record.instances}, digest {new}. "
-                "Give yours another name, or say that it is to replace the other (--replace, "
-                "replace=True); sessions keep the content that they began with",
+                "Give yours another name, or replace the other (--replace, replace=True); "
+                "sessions keep the content that they began with",
             )
         await asyncio.to_thread(self._store.put_battery, record)
         return record

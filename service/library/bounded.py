@@ -98,7 +98,7 @@ def run_bounded(work: Work[T], tick: Tick, seconds: int = STEP_SECONDS) -> T:
         raise ServiceError(
             Code.TOO_LARGE,
             f"it took more than {seconds} s of a processor or {MEMORY_BYTES >> 30} GiB of memory "
-            f"(code {process.exitcode}), and was given up: make what is read smaller, or split it",
+            f"(code {process.exitcode}), and was stopped: make the input smaller, or split it",
         ) from None
     finally:
         process.kill()

@@ -67,8 +67,8 @@ def meant_layout(
     if not (name or own) and usual.name not in LAYOUTS and not is_plugin(usual.name):
         raise ServiceError(
             Code.UNKNOWN_LAYOUT,
-            f"the battery names the layout {usual.name!r}, which does not come with animalcat: "
-            "say what measures (--layout FILE.yaml, layout=)",
+            f"the battery names the layout {usual.name!r}, which does not come with "
+            "animalcat: name another (--layout FILE.yaml, layout=)",
         )
     layout = own
     if layout is None:
@@ -176,9 +176,9 @@ def refuse_known_agent(layout: Layout, agent: str) -> None:
     if calibration is not None and agent in calibration.agents:
         raise ServiceError(
             Code.INVALID_REQUEST,
-            f"agent {agent!r} is one of those by which {calibration.name!r} was calibrated, so its "
-            "own outcomes would count twice; take the layout as written, or "
-            f"calibrate without it: `animalcat battery calibrate ... --without {agent}`",
+            f"agent {agent!r} is one of the agents with which {calibration.name!r} was calibrated, "
+            "so its own outcomes would count twice; take the layout as written, or calibrate "
+            f"without it: `animalcat battery calibrate ... --without {agent}`",
         )
 
 

@@ -52,8 +52,8 @@ def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Op
     if policy.generate or policy.order or policy.exposures != 1 or policy.pairs:
         raise _refusal(
             other,
-            "the other session says which arenas are played; leave out generate, order, repeats "
-            "and pairs",
+            "the other session determines which arenas are played; leave out generate, order, "
+            "repeats and pairs",
         )
     outcomes: dict[str, float] = {}
     for episode in sorted(attempts, key=lambda attempt: (attempt.number, attempt.attempt)):

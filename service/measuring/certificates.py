@@ -26,6 +26,7 @@ from animalcat.service.memory import PAUSES, SpareMemory
 from animalcat.service.model import StoredCertificate
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
+from animalcat.text.counts import count_of
 from animalcat.values import Session
 
 log = logging.getLogger(__name__)
@@ -55,8 +56,8 @@ class CertificateMissingError(ServiceError):
     def __init__(self, n: int, why: str) -> None:
         super().__init__(
             Code.SESSION_FAILED,
-            f"the fit that certifies the first {n} episodes was interrupted again and again, the "
-            f"last time because {why}. Without it the next decision would be a different one, so "
+            f"the fit that certifies the first {n} episodes was interrupted repeatedly, the last "
+            f"time because {why}. Without it the next decision would be a different one, so "
             "the session pauses; every outcome is kept. Resume it when the machine has memory and "
             "time to spare. The server's ANIMALCAT_FIT_QUIET_SECONDS and "
             "ANIMALCAT_FIT_CPU_SECONDS set how long fits may take",
@@ -232,9 +233,9 @@ async def fit_again(
                 starved += 1
                 if starved > len(PAUSES):
                     raise OutOfMemoryError(str(error), error.died_of) from error
-                log.warning("a fit has died for want of memory (%s), and is repeated", error)
-                times = f"{starved} time{'s' * (starved > 1)}"
-                with waiting(f"memory for its fit, which died for want of it {times}", True):
+                log.warning("a fit ran out of memory (%s), and is repeated", error)
+                times = count_of(starved, "time")
+                with waiting(f"memory for its fit, which ran out of it {times}", True):
                     await memory.recover(starved)
             elif attempts - starved == ATTEMPTS:
                 raise

@@ -19,7 +19,7 @@ from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.errors import Code, ServiceError
 
 SAME_ARENA: Final = (
-    "the same arena as another under another name, which would be a repeat and no new evidence"
+    "the same arena as another under another name, which would be a repeat and not new evidence"
 )
 """Why all but the first of equal arenas are left out."""
 _KNOWN: Final = 0.9
@@ -204,8 +204,8 @@ def _advice(layout: Layout, battery: Battery, reasons: Iterable[str]) -> str:
     """Say what the user can do about instances that are not covered."""
     if set(reasons) == {UNPASSABLE}:
         return (
-            "Correct the pass marks (0 where the goal is to be reached), or play these arenas all "
-            "the same with --keep-unpassable (keep_unpassable=True)"
+            "Correct the pass marks (0 where the goal is to be reached), or play these arenas "
+            "anyway with --keep-unpassable (keep_unpassable=True)"
         )
     own = [
         f.name
@@ -243,6 +243,6 @@ def calibration_hint(battery: Battery, layout: Layout) -> str:
         return ""
     return (
         f"Outcomes of {len(taught.agents)} earlier agents on {known} of {len(covered)} arenas are "
-        f"known: of an agent like them, --variant {CALIBRATED} (layout_variant={CALIBRATED!r}) "
+        f"known: for an agent like them, --variant {CALIBRATED} (layout_variant={CALIBRATED!r}) "
         "tells more."
     )

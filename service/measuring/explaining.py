@@ -211,7 +211,7 @@ def words_of_end(
     if episode.ended_by is EndedBy.GOAL:
         return f"It reached a goal that ended the episode {seconds}."
     if episode.ended_by is EndedBy.TIME_LIMIT:
-        return f"Its time was up {seconds}."
+        return f"It ran out of time {seconds}."
     if episode.ended_by is not EndedBy.DEATH:
         return ""
     deadly = [one for one in _DEADLY if instance and instance.features.get(one.feature)]

@@ -7,6 +7,7 @@ from typing import Final
 
 from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.service.batteries.naming import some
+from animalcat.text.counts import count_of
 from animalcat.values import Episode
 
 MAX_FAULTS: Final = 3
@@ -41,7 +42,7 @@ def reason_with_lost(reason: str, lost: dict[str, str]) -> str:
         return reason
     if reason == EXHAUSTED:
         reason = "what could be played was played"
-    many = f"{len(lost)} arena{'s' * (len(lost) != 1)} ({some(list(lost))})"
+    many = f"{count_of(len(lost), 'arena')} ({some(list(lost))})"
     cause = list(lost.values())[-1]
     return (
         f"{reason}; {many} could not be played, since the backend failed {MAX_FAULTS} times at "

@@ -520,8 +520,8 @@ def _check_pairs(spec: SessionSpec, bank: Bank) -> None:
     if spec.fresh:
         raise ServiceError(
             Code.INVALID_REQUEST,
-            "pairs: a fresh arena and a fresh control are no pair, since each is drawn anew; leave "
-            "out fresh or pairs",
+            "pairs: a fresh arena and a fresh control are not a pair, since each is drawn "
+            "separately; leave out fresh or pairs",
         )
     if len(np.unique(bank.sets)) == len(bank):
         raise ServiceError(

@@ -79,7 +79,7 @@ def next_steps(
         episodes = max(1, *reachable.values())
         said = (
             f"To bring {_join_names(list(reachable))} to the target takes at least about "
-            f"{_more(episodes)} of the battery {battery}, as the layout expects"
+            f"{_more(episodes)} of the battery {battery}, by the layout's prediction"
         )
         command = _extension(session, episodes, FINER * session.spec.stop.target_sd)
         steps[tuple(reachable)] = _step(f"{said}:", command, episodes)
@@ -92,19 +92,19 @@ def next_steps(
         if left:
             said = (
                 f"What is left of the battery {battery} cannot bring {_join_names(beyond)} to the "
-                "target, as the layout expects"
+                "target, by the layout's prediction"
             )
-        text = f"{said}. The battery's report says what it could tell at best:"
+        text = f"{said}. The battery's report says what it can measure at best:"
         steps[tuple(beyond)] = _step(text, report)
     if unlimited:
         said = f"To find a limit of {_join_names(unlimited)} takes arenas that ask for more"
-        text = f"{said}. The battery's report says what it asks for at most:"
+        text = f"{said}. The battery's report says the most that it asks for:"
         steps[tuple(unlimited)] = _step(text, report)
     if unshown:
         said = (
             f"To find what the agent has of {_join_names(unshown)} takes arenas that ask for less"
         )
-        text = f"{said}. The battery's report says what it asks for at least:"
+        text = f"{said}. The battery's report says the least that it asks for:"
         steps[tuple(unshown)] = _step(text, report)
     found = [steps[names] for names in sorted(steps, key=lambda names: blamed not in names)]
     if not found or not blamed or any(blamed in names for names in steps):
@@ -123,7 +123,8 @@ def _narrowing(
     if episodes is None:
         return _step(
             f"{said}; what is left of the battery {session.spec.battery} cannot narrow it by a "
-            "fifth, as the layout expects. The battery's report says what it could tell at best:",
+            "fifth, by the layout's prediction. The battery's report says what it can measure at "
+            "best:",
             report,
         )
     episodes = max(1, episodes)
@@ -132,7 +133,7 @@ def _narrowing(
     command = _extension(session, episodes, finer, again=True)
     return _step(
         f"{said}. To narrow it by a fifth takes at least about {_more(episodes)} of the battery "
-        f"{session.spec.battery}, as the layout expects:",
+        f"{session.spec.battery}, by the layout's prediction:",
         command,
         episodes,
     )

@@ -11,14 +11,14 @@ from animalcat.wire.words import CONTRADICTED, NOT_CERTIFIED
 
 STATUS_MEANS: Final = {
     "measuring": "its target is not reached yet.",
-    "precise, if the layout holds": "its target is reached by the fit, with data and from both "
-    "sides. That the layout describes the agent is assumed; the alarm and a last check watch it.",
-    "bounded": "it is known from one side only: at least, or at most. The battery has nothing "
-    "harder, or nothing easier, to ask.",
-    "budget": "the budget was used up before its target was reached.",
-    "used up": "all that there is was played before its target was reached.",
-    "limited by the battery": "no arena that is left would tell much more.",
-    "limited by noise": "the agent's own chance hides what more arenas could tell.",
+    "precise, if the layout holds": "the fit reaches its target, with data on both "
+    "sides. This assumes that the layout describes the agent; the alarm and a last check test it.",
+    "bounded": "only a lower or an upper bound is known, since the battery has nothing "
+    "harder, or nothing easier.",
+    "budget": "the budget was used up before the target was reached.",
+    "used up": "everything was played before the target was reached.",
+    "limited by the battery": "no remaining arena would show much more.",
+    "limited by noise": "the agent's own randomness hides what more arenas could show.",
     "ended": "the session was ended before its target was reached; its reason says why.",
     "cancelled": "the session was cancelled before its target was reached.",
     "layout contradicted": "the alarm stands: the layout does not describe this agent.",

@@ -39,6 +39,7 @@ from animalcat.service.measuring.voids import (
 from animalcat.service.model import StoredCertificate
 from animalcat.service.versions import LOOKS, MOTION
 from animalcat.text import names
+from animalcat.text.counts import count_of
 from animalcat.values import (
     NOTHING,
     PRACTICE,
@@ -60,7 +61,7 @@ OBSERVED: Final = {
 }
 """For each column of the table of outcomes besides success, the source that it shows."""
 MANY_LOST: Final = 0.1
-"""Share of answers in words that were no deeds from which on every reader has to know it."""
+"""Share of answers in words that were not valid actions from which on readers have to know it."""
 MANY_REPEATED: Final = 0.9
 """The same of answers that repeat the one before; who waits repeats itself now and then."""
 UNPARSEABLE: Final = "could not be parsed: this measures the format"
@@ -305,7 +306,7 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
     """
     notes: list[str] = []
     if not session.state.over:
-        notes.append(f"unfinished: {session.episodes} episodes so far")
+        notes.append(f"unfinished: {count_of(session.episodes, 'episode')} so far")
     elif session.state is not SessionState.FINISHED:
         why = f": {session.reason}" if session.reason else ""
         notes.append(f"unfinished: {session.state.name.lower()}{why}")
@@ -322,12 +323,12 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
     if used := session.spec.plugins:
         notes.append(f"plugins: {plugins_in_words(used)}")
     if session.spec.keep_unpassable:
-        notes.append("unpassable: arenas that no play can pass are played too, as was asked for")
+        notes.append("unpassable: arenas that cannot be passed are played too, as requested")
     return notes
 
 
 def answers_in_words(spent: Spent) -> list[str]:
-    """Return what a reader has to know of answers that were no deeds, or always the same."""
+    """Return what a reader has to know of answers: invalid actions, or always the same."""
     asked = spent.answers + spent.limits
     said = (
         (spent.unparseable, spent.answers, f"answers {UNPARSEABLE}", MANY_LOST),

@@ -124,7 +124,9 @@ def voids_to_dict(
         words = f"{what}, by demand: {voids[0].words}"
         if len(voids) > 1:
             words += f"; {voids[1].words}"
-        words += ". Where voids go with a demand, what counts is no fair sample of it."
+        words += (
+            ". Where voids depend on a demand, the episodes that count are not a fair sample of it."
+        )
     return {"words": words, "demands": [void._asdict() for void in voids]}
 
 
@@ -148,9 +150,7 @@ def failures_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
         what = "1 attempt" if len(rulings) == 1 else f"{len(rulings)} attempts"
         words = f"The agent's code failed in {what}: {', '.join(said)}."
         if shown_before:
-            words += (
-                f" Of the episodes that count, {shown_before} had an arena that was seen so before."
-            )
+            words += f" {_say_seen(shown_before)}"
     return {"words": words, **counts, "seen": shown_before}
 
 
@@ -171,10 +171,14 @@ def looks_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
     if looked:
         times = "once" if len(looked) == 1 else f"{len(looked)} times"
         words = (
-            f"The agent withdrew {times} from an arena that it had been shown. Of the episodes "
-            f"that count, {shown_before} had an arena that was seen so before."
+            f"The agent withdrew {times} from an arena that it had been shown. "
+            f"{_say_seen(shown_before)}"
         )
     return {"words": words, "withdrawn": len(looked), "seen": shown_before}
+
+
+def _say_seen(number: int) -> str:
+    return f"Of the episodes that count, {number} had an arena that was seen before in this way."
 
 
 def _has_ended(episode: Episode) -> bool:

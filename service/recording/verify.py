@@ -75,7 +75,7 @@ class Verification:
                 f"<Verification: not compared, since it was played under rules of motion "
                 f"{self.motion.recorded}, which are {self.motion.here} here>"
             )
-        return f"<Verification: all numbers of {self.steps} steps came out again>"
+        return f"<Verification: all numbers of {self.steps} steps were reproduced>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from animalcat.service.reporting.precision import (
     precision,
 )
 from animalcat.service.reporting.reliability import CHOOSING
+from animalcat.text.counts import count_of
 
 VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
@@ -53,8 +54,8 @@ RULES: Final[Mapping[str, str]] = {
     "precision": (
         f"{AGENTS} agents are drawn from the layout's prior. Each plays every covered instance "
         "once, as the layout says that it would, and gets the posterior of its outcomes. SDs are "
-        "roots of the mean posterior variance over the agents: what one may expect of an agent of "
-        "whom nothing is known. This is the best case: a session that plays fewer instances, or "
+        "roots of the mean posterior variance over the agents: what to expect of an agent about "
+        "which nothing is known. This is the best case: a session that plays fewer instances, or "
         "an agent that the layout does not describe, leaves more."
     ),
     "tangle": (
@@ -66,13 +67,13 @@ RULES: Final[Mapping[str, str]] = {
         "reliability is 1 - that variance / the variance of the prior: 0 if nothing is learnt, 1 "
         "if all is known (Green et al. 1984, marginal reliability). Sessions play so many arenas, "
         f"chosen by the default policy ({CHOOSING} of the agents), or in a random order (all). It "
-        "depends on the prior, in which some agents are mostly noise: among agents who are "
-        "more alike, the same standard error is a lower reliability."
+        "depends on the prior, in which some agents are mostly noise: among agents that are "
+        "more alike, the same standard error means a lower reliability."
     ),
     "impostors": (
-        "An impostor goes by a cue, and not by what the arenas ask for. Counted are the instances "
-        "in which the two part. Where there are none, no session can tell it from an agent that "
-        "has what is asked for, or that lacks it, as the cue may be; with fewer than "
+        "An impostor relies on a cue, and not on what the arenas ask for. Those instances are "
+        "counted in which the two differ. Where there are none, no session can tell it from an "
+        "agent that has what is asked for, or that lacks it, as the cue may be; with fewer than "
         f"{ENOUGH}, a session meets few of them. Impostors that follow a colour of the camera's "
         "picture are not counted, since no demand says what the camera shows."
     ),
@@ -270,21 +271,21 @@ def summary(report: BatteryReport) -> Iterator[str]:
     """What a reader should know first, in sentences."""
     instances = report.battery.instances
     suites = len({instance.suite for instance in instances if instance.suite})
-    of_suites = f" of {_count(suites, 'suite')}" if suites else ""
+    of_suites = f" of {count_of(suites, 'suite')}" if suites else ""
     yield (
-        f"{_count(len(instances), 'instance')} in {_count(len(report.sheet), 'paradigm')}"
+        f"{count_of(len(instances), 'instance')} in {count_of(len(report.sheet), 'paradigm')}"
         f"{of_suites}."
     )
     groups = len(set(report.battery.groups.values()))
     if groups < len(instances):
         yield (
-            f"They are {_count(groups, 'group')} of variants: instances of the same suite, "
+            f"They are {count_of(groups, 'group')} of variants: instances of the same suite, "
             "paradigm and task that have equal demands, and differ in looks if in anything."
         )
     constant = sum(demand.distinct == 1 for demand in report.demands)
     lacking = sum(demand.distinct == 0 for demand in report.demands)
     yield (
-        f"Of {_count(len(report.demands), 'demand')}, {len(report.demands) - constant - lacking} "
+        f"Of {count_of(len(report.demands), 'demand')}, {len(report.demands) - constant - lacking} "
         f"differ between instances, {constant} have one value throughout, and {lacking} are "
         "measured for no instance."
     )
@@ -310,7 +311,7 @@ def _passing(battery: Battery) -> Iterator[str]:
     if battery.unsolved:
         yield (
             f"The planner, which knows where everything is, does not solve "
-            f"{_count(len(battery.unsolved), 'arena')}: they may be beyond it rather than beyond "
+            f"{count_of(len(battery.unsolved), 'arena')}: they may be beyond it rather than beyond "
             "everyone."
         )
     elif battery.unsolved is not None:
@@ -321,14 +322,14 @@ def _knowledge(known: Precision) -> Iterator[str]:
     covered = len(known.bank.names)
     yield (
         f"The layout {known.layout.name} ({known.layout.variant or 'default'}) covers "
-        f"{_count(covered, 'instance')}."
+        f"{count_of(covered, 'instance')}."
     )
     kept = "; ".join(
         f"{n.name} {number(n.read(n.sd))} of {number(n.read(n.prior_sd))} {n.reads_in}".rstrip()
         for n in known.nodes
         if n.kind == "capability"
     )
-    yield f"What is then left of the prior's standard deviations is at best: {kept}."
+    yield f"At best, this is then left of the prior's standard deviations: {kept}."
     yield from _reliability_words(known)
     blind = [n.name for n in known.nodes if n.kind == "capability" and n.kept >= UNKNOWN]
     if blind:
@@ -470,12 +471,8 @@ def _node(node: NodePrecision) -> dict[str, Any]:
     }
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
-
-
 def _round_values(value: Any) -> Any:
-    """JSON values with six significant digits; None for what is no finite number."""
+    """JSON values with six significant digits; None for what is not a finite number."""
     if isinstance(value, dict):
         return {key: _round_values(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list | tuple):

@@ -130,7 +130,7 @@ class Comparison:
         falling = [node for node in self.nodes if not self.scales[node].rising]
         remarks = [f"{_RULE}."]
         if falling:
-            remarks.append(f"Of {', '.join(falling)}, a smaller value is more ability.")
+            remarks.append(f"For {', '.join(falling)}, a smaller value means more ability.")
         if any(posterior.approximate for posterior in self.posteriors):
             remarks.append(
                 "Profiles hold no draws: each node was taken by its mean and sd, on its own."
@@ -256,8 +256,8 @@ def compare(
         session = str(_about(profile).get("session") or name)
         if (same := known.setdefault(session, name)) != name:
             raise ValueError(
-                f"{same} and {name} are one session, {session}, given twice: that says nothing of "
-                "two agents. Give each once"
+                f"{same} and {name} are one session, {session}, given twice: that says nothing "
+                "about two agents. Give each once"
             )
     what_differs = differing(profiles)
     grave = [difference for difference in what_differs if difference.forbids("compare")]

@@ -20,6 +20,7 @@ from animalcat.layouts.model.nodes import Latent, OutcomeSource
 from animalcat.layouts.reporting.profile import NodeNote
 from animalcat.plots.prediction import judge_predictions
 from animalcat.service.measuring.profile_words import STATUS_MEANS
+from animalcat.text.counts import count_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -347,8 +348,8 @@ def predictions(table: pd.DataFrame, source: OutcomeSource = "success") -> list[
         better = 1.0 - parts.brier / base
         how = f"better by {percent(better)}" if better >= 0.0 else f"worse by {percent(-better)}"
         said.append(
-            f"That is {how} than the score of always predicting {overall}, which however is known "
-            "only afterwards."
+            f"That is {how} than the score of always predicting {overall}, which, however, is "
+            "known only afterwards."
         )
         if success:
             said.append(_auc_words(auc(predicted, observed), observed))
@@ -385,7 +386,7 @@ def diagnostics_words(profile: Row) -> list[str]:
     found: Row = profile["diagnostics"]
     said: list[str] = []
     if found.get("prior_only") or not found.get("outcomes"):
-        said.append("There is no outcome yet: everything here is what was assumed before.")
+        said.append("There is no outcome yet: everything here is only the prior.")
     engine = found.get("engine")
     if engine == "nuts":
         chains, draws = found.get("chains", 0), found.get("draws", 0)
@@ -396,9 +397,9 @@ def diagnostics_words(profile: Row) -> list[str]:
         )
         if "rhat" in found:
             said.append(
-                f"R-hat is at most {found['rhat']:.3f} (below 1.01 is wanted), the effective "
+                f"R-hat is at most {found['rhat']:.3f} (it should be below 1.01), the effective "
                 f"sample size at least {found.get('ess_bulk', 0.0):.0f} in the bulk and "
-                f"{found.get('ess_tail', 0.0):.0f} in the tails (400 is wanted), with "
+                f"{found.get('ess_tail', 0.0):.0f} in the tails (at least 400 is needed), with "
                 f"{found.get('divergences', 0)} divergent transitions."
             )
     elif engine == "smc":
@@ -408,7 +409,7 @@ def diagnostics_words(profile: Row) -> list[str]:
             "what chose the arenas; a full fit has not confirmed it."
         )
     if not found.get("converged", True) and engine == "nuts":
-        said.append("The fit did not pass its gate: no number of it is to be relied on.")
+        said.append("The fit did not pass its checks: do not rely on its numbers.")
     notes: Sequence[str] = found.get("notes") or ()
     said += [f"{note[:1].upper()}{note[1:]}." for note in notes]
     about: Row = profile.get("provenance", {})
@@ -418,7 +419,7 @@ def diagnostics_words(profile: Row) -> list[str]:
         at = ", ".join(str(one["n"]) for one in checks)
         said.append(
             f"The live posterior was compared with a full fit after {at} episodes: "
-            + (f"it failed at {', '.join(failed)}, and was made anew there." if failed else
+            + (f"it failed at {', '.join(failed)}, and was made again there." if failed else
                "it agreed each time.")
         )  # fmt: skip
     if retest := about.get("retest"):
@@ -615,15 +616,13 @@ def outcome_words(rows: Sequence[Row]) -> str:
     counted = count["success"] + count["failure"]
     words = f"{count['success']} of {counted} episodes passed" if counted else "no episodes yet"
     if count["fault"]:
-        words += f"; {count['fault']} attempts ended in a fault and do not count"
+        words += f"; ended in a fault, not counted: {count_of(count['fault'], 'attempt')}"
     if count["void"]:
-        voids = count["void"]
-        were = "attempt was voided and does" if voids == 1 else "attempts were voided and do"
-        words += f"; {voids} {were} not count"
+        words += f"; voided, not counted: {count_of(count['void'], 'attempt')}"
     if count["invalid"]:
-        words += f"; {count['invalid']} attempts were declared invalid and do not count"
+        words += f"; declared invalid, not counted: {count_of(count['invalid'], 'attempt')}"
     if count["practice"]:
-        words += f"; {count['practice']} were for practice and do not count"
+        words += f"; for practice, not counted: {count_of(count['practice'], 'attempt')}"
     return words
 
 

@@ -537,8 +537,8 @@ def lease_lost() -> ServiceError:
     """Return the error for a lease by which nobody can come back; it never tells the reason."""
     return ServiceError(
         Code.LEASE_LOST,
-        "there is no place to come back to by this lease: it has run out, the action that was due "
-        "came too late, or another process has come; connect without a lease to go on",
+        "this lease has nothing to return to: it has expired, the action came too late, or "
+        "another process has taken over; connect without a lease to go on",
     )
 
 

@@ -53,19 +53,19 @@ _CAUSES: Final = {
     Cause.DISMISSED: (Code.DISMISSED, ""),
     Cause.SERVER_STOPPED: (
         Code.SHUTTING_DOWN,
-        "the server is shutting down; nothing that was acknowledged is lost, resume the session",
+        "the server is shutting down; everything acknowledged is kept, resume the session",
     ),
     Cause.SESSION_STOPPED: (
         Code.SESSION_FAILED,
-        "the session stopped because of a failure while another agent played it; nothing that was "
-        "acknowledged is lost, resume the session",
+        "the session stopped because of a failure while another agent played it; everything "
+        "acknowledged is kept, resume the session",
     ),
 }
 """What an agent that is still connected is told when its link ends, by cause."""
 _UNTOLD: Final = {
     Code.SESSION_FAILED: (
-        "the session cannot go on. Whoever runs it finds why in the server's log, and in the state "
-        "and the attempts of the session; nothing that was acknowledged is lost"
+        "the session cannot go on. Its operator finds the reason in the server's log, and in the "
+        "state and the attempts of the session; everything acknowledged is kept"
     ),
     Code.UNREADABLE: "",
     Code.NOT_COVERED: "",
@@ -154,8 +154,8 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         if self._most_agents and self._engines.agents >= self._most_agents:
             raise ServiceError(
                 Code.BUSY,
-                f"{self._most_agents} agents play or may come back, which is all that this server "
-                "takes at once",
+                f"agents that play or may come back: {self._most_agents}, the most that this "
+                "server allows at once",
                 retry_seconds=AGENT_RETRY_SECONDS,
             )
         spec = engine.session.spec

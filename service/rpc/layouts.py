@@ -43,7 +43,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
             begin = 0
             if last:
                 if last not in visible:
-                    raise BadPageError("the page's token is of another version; start anew")
+                    raise BadPageError("the page's token is from another version; start again")
                 begin = visible.index(last) + 1
             shown = list(first[begin : begin + asked.limit])
             asked = Page(asked.limit - len(shown))

@@ -118,7 +118,7 @@ class SessionEnder:
             except OutOfMemoryError as error:  # the next agent, or who resumes it, tries again
                 raise ServiceError(
                     Code.SESSION_FAILED,
-                    "the fit for the session's profile died for want of memory again and again: "
+                    "the fit for the session's profile ran out of memory repeatedly: "
                     f"{error}. Every outcome is kept; give the server more memory, then resume "
                     "the session",
                 ) from error

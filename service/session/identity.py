@@ -16,6 +16,7 @@ from animalcat.envs.agents.fingerprint import (
 )
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.session.record import SessionRecord
+from animalcat.text.counts import count_of
 from animalcat.values import Identity, Session
 
 MAX_OTHERS: Final = 20
@@ -164,12 +165,12 @@ class Identities:
 
 def _refusal(why: str, episodes: int) -> str:
     begun = (
-        f"the session has {episodes} episodes of another agent"
+        f"the session has {count_of(episodes, 'episode')} of another agent"
         if episodes
         else ("another process plays the session, and its agent is another")
     )
     return (
         f"{begun}: {why}. Create a new session for this agent (a campaign: another --take); or "
-        "say that it is the same agent all the same, which the profile then states (--same-agent, "
+        "declare it the same agent, which the profile then states (--same-agent, "
         "same_agent=True in Python)"
     )

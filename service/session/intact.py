@@ -253,9 +253,9 @@ def _notes(store: SqlStore, session: Session) -> tuple[str, ...]:
     if now is not None and now.digest == own:
         return ()
     stands = (
-        f"that name stands for digest {names.short_digest(now.digest)} by now"
+        f"that name now stands for digest {names.short_digest(now.digest)}"
         if now is not None
-        else "no battery has that name by now"
+        else "no battery has that name now"
     )
     return (
         f"it was played on an older version of battery {battery} (digest "

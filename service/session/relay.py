@@ -251,7 +251,7 @@ class Relay:
                     worker.drop()
                     raise WorkerFault(
                         f"worker ({worker.backend}): it was lost, and when its arena was restored "
-                        f"it came out otherwise after decision {number}: {difference.field} was "
+                        f"it went differently after decision {number}: {difference.field} was "
                         f"{difference.recorded}, and is {difference.replayed}"
                     )
                 rewards.append(step.reward)

@@ -17,6 +17,7 @@ from animalcat.service.session.evidence import MAX_FAULTS_IN_A_ROW, Evidence
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import SessionRecord
+from animalcat.text.counts import count_of
 from animalcat.values import CapabilityStatus, Cause, Episode, Ruling
 
 log = logging.getLogger(__name__)
@@ -271,8 +272,8 @@ class Schedule:
         """Wait after a simulator has died for want of memory, each time longer."""
         loop, memory = asyncio.get_running_loop(), self._parts.memory
         end = loop.time() + pause_after(self._starved)
-        times = f"{self._starved} time{'s' * (self._starved > 1)}"
-        with self._record.waiting(f"memory for its simulator, which died for want of it {times}"):
+        times = count_of(self._starved, "time")
+        with self._record.waiting(f"memory for its simulator, which ran out of it {times}"):
             while loop.time() < end or memory.short():
                 await link.idle(self._look_again())
                 if self._may_not_begin or not await self._could_begin():

@@ -50,8 +50,7 @@ def check_belonging(store: SqlStore, files: Artefacts) -> None:
 def _remedy(files: Artefacts, own: str, empty: bool) -> str:
     mark = files.folder / MARK
     lost = (
-        "If what is there is not wanted any more, move its folders "
-        f"{', '.join(KEPT)} away, and {mark}"
+        f"If what is there is no longer needed, move its folders {', '.join(KEPT)} away, and {mark}"
     )
     known = f"If they do belong together, write {own} into {mark}"
     return (

@@ -1209,7 +1209,7 @@ def _engine(url: str, **options: Any) -> Engine:
         ) from error
     except ArgumentError:
         raise StoreUnreachableError(
-            "the store is no URL of a database; give postgresql://USER:PASSWORD@HOST/DATABASE"
+            "the store is not a URL of a database; give postgresql://USER:PASSWORD@HOST/DATABASE"
         ) from None
     except ModuleNotFoundError as error:
         raise StoreUnreachableError(

@@ -102,7 +102,7 @@ def back_up(place: Place, path: Path, *, with_keys: bool = False, tell: Tell = s
     if not path.name.endswith(ENDINGS):
         raise DataError(f"{path}: give a name that ends in .tar or .tar.gz")
     if path.exists():
-        raise DataError(f"{path} is there already; give another name")
+        raise DataError(f"{path} exists already; give another name")
     with say_errors(place.settings, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         stored = (file for kind in (RECORDINGS, CERTIFICATES) for file in place.files.walk(kind))
@@ -303,7 +303,7 @@ def manifest_in(folder: Path, where: Path) -> Mapping[str, Any]:
         manifest: dict[str, Any] = read_json((folder / MANIFEST).read_bytes())
         form, revision, made_by = (manifest[key] for key in ("form", "schema", "animalcat"))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{where} is no whole backup: it has no {MANIFEST}") from error
+        raise DataError(f"{where} is not a complete backup: it has no {MANIFEST}") from error
     if (form, revision) != (FORM, schema.REVISION):
         raise DataError(
             f"{where} is of form {form} and schema {revision}, and this animalcat has {FORM} and "

@@ -128,7 +128,7 @@ def plan_pruning(
     now = now or datetime.now(UTC)
     if audit:
         if not older_than or owner:
-            raise DataError("lines of the audit log go by --older-than, and by nothing else")
+            raise DataError("lines of the audit log are chosen by --older-than alone")
         before = now - older_than
         return Plan(lines=place.store.audit.count(before), before=before)
     if not older_than and not owner:

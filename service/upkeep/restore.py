@@ -164,7 +164,7 @@ def _unpack(path: Path, folder: Path, settings: Settings, tell: Tell) -> None:
                     or len(found) >= MOST_FILES
                 ):
                     raise DataError(
-                        f"{path} is damaged, or no backup: it has {member.name[:80]!r} in it, "
+                        f"{path} is damaged, or not a backup: it has {member.name[:80]!r} in it, "
                         "which no store has"
                     )
                 insist_on_room(settings.home, member.size, 0, f"the backup ({size:,} bytes)")
@@ -182,7 +182,7 @@ def _unpack(path: Path, folder: Path, settings: Settings, tell: Tell) -> None:
     if manifest["database"] != (DUMP if settings.store else DATABASE):
         kind = "an SQLite database" if settings.store else "a PostgreSQL"
         raise DataError(
-            f"{path} is of {kind}, and is restored into such a one: "
+            f"{path} is of {kind}, and is restored into one of that kind: "
             + ("unset ANIMALCAT_STORE" if settings.store else "set ANIMALCAT_STORE")
         )
     if (folder / ACCESS).is_dir():

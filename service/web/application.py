@@ -113,8 +113,8 @@ def _entrance(site: Site) -> Part:
                 caller = None  # tickets of agents, and agents' tokens, are for playing alone
         if caller is None:
             words = (
-                "This ticket or token is not good: a ticket lets one browser in, once and within a "
-                "quarter of an hour. Ask for another one."
+                "This ticket or token is not valid: a ticket lets one browser in, once, within a "
+                "quarter of an hour. Ask for another."
             )
             return page(request, then, words, HTTPStatus.FORBIDDEN)
         answer, value = site.go(request, _ours(then)), site.visits.cookie(caller)

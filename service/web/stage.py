@@ -72,7 +72,7 @@ class Stage:
                 await loop.run_in_executor(self._executor, _open, id(self), self._make)
             return await loop.run_in_executor(self._executor, _ask, id(self), name, arguments)
         except BrokenProcessPool as error:
-            words = "the process that shows this has died; load the page again"
+            words = "the process that shows this has died; reload the page"
             raise AnimalcatError(words, "INTERNAL") from error
 
     def close(self) -> None:

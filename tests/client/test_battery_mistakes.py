@@ -136,7 +136,7 @@ def nothing(here: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "make", "given", "refused", "words"),
     [
-        ("B1", twice, "pair", False, "3 arenas are only 1 under several names (a0, a1, a2)"),
+        ("B1", twice, "pair", False, "3 arenas are one arena under several names (a0, a1, a2)"),
         ("B2", two_endings, "pair", True, "a0.yaml and a0.yml both give an arena named a0"),
         ("B4", ship_name, "navigation", True, "name of a battery that comes with animalcat"),
         ("B4", nothing, "pair --name navigation", True, "comes with animalcat"),

@@ -67,7 +67,7 @@ def test_commands_refuse_an_agent_whose_files_have_changed(
     words = ["resume", session, "--agent", "builtin:scout", "--server", server.address]
     other = call("session", *words)
     assert other.exit_code == 2
-    assert "has 1 episodes of another agent" in other.stderr
+    assert "has 1 episode of another agent" in other.stderr
     refused = run()
     assert refused.returncode == 2
     assert "helper_of_a_test.py has other content" in refused.stderr
@@ -116,7 +116,7 @@ def test_agents_in_memory_go_on_as_what_they_are(
     with pytest.raises(KeyboardInterrupt):
         client.evaluate(agent, session)
     for changes in ({}, {"fingerprint": animalcat.AgentFingerprint.declared("t", version="1")}):
-        with pytest.raises(animalcat.AnimalcatError, match="episodes of another agent"):
+        with pytest.raises(animalcat.AnimalcatError, match=r"episodes? of another agent"):
             client.evaluate(Turning(), session, **changes)  # pyright: ignore[reportArgumentType]
     with pytest.raises(KeyboardInterrupt):
         client.evaluate(agent, session)  # as play has left it

@@ -229,7 +229,7 @@ BAD: Final[dict[str, tuple[Callable[[Made], Any], tuple[str, ...]]]] = {
         lambda m: m.lab.evaluate(m.result.session, Forward()),
         ("session is", "a Forward", "give its id"),
     ),
-    "a file for a folder": (lambda m: ac.local(HERE), ("is a file", "a folder is wanted")),
+    "a file for a folder": (lambda m: ac.local(HERE), ("is a file", "a folder is expected")),
     "a host without a port": (lambda m: CONNECT("localhost"), ("'localhost'", "HOST:PORT")),
     "a port without a host": (lambda m: CONNECT(50051), ("50051", "'localhost:50051'")),
     "a server as a web page": (

@@ -234,4 +234,4 @@ def test_a_calibration_is_found_by_name_or_says_which_there_are(
     assert "there are: trained" in capsys.readouterr().err
     with pytest.raises(typer.Exit):
         calibrated_layout_of("aaio", "", "trained")
-    assert "says the layout too" in capsys.readouterr().err
+    assert "names the layout too" in capsys.readouterr().err

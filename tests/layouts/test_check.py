@@ -34,7 +34,7 @@ def run(*arguments: object) -> Result:
         ),
         (("fit", LAYOUT), "Give --table, or --battery and --outcomes"),
         (("fit", LAYOUT, "--table", TABLE), "Say --agent COLUMN"),
-        (("fit", LAYOUT, "--table", TABLE, "--battery", "."), "--table has all in it"),
+        (("fit", LAYOUT, "--table", TABLE, "--battery", "."), "--table contains everything"),
     ],
 )
 def test_bad_input_is_named(arguments: tuple[object, ...], words: str) -> None:

@@ -67,7 +67,7 @@ def test_it_is_said_which_one_is_taken_and_that_another_covers_more() -> None:
     look = look_at(texts([10, 110]))
     choice = choose(SHORT, look)
     assert words_of_choice(choice.layout, choice) == (
-        "The layout reading is taken by its variant long, which covers most of 2 arenas "
+        "The layout reading is used in its variant long, which covers most of 2 arenas "
         "(long 2, short 1)."
     )
     assert hint(choice.layout, choice, look) == ""
@@ -108,7 +108,7 @@ def test_only_declared_variants_are_chosen_from() -> None:
     [
         ("choose_from: [long, shrt]", "variant 'shrt'"),
         ("choose_from: long", "choose_from: expected a list of names, not 'long'"),
-        ("choose_from: [long, long]", "a name is there twice"),
+        ("choose_from: [long, long]", "a name occurs twice"),
     ],
 )
 def test_what_cannot_be_chosen_from_is_refused(text: str, words: str) -> None:
@@ -137,7 +137,7 @@ def test_what_is_hardly_asked_for_is_said() -> None:
     (before,) = hardly_asked(layout, arenas, 1664, played, 40)
     assert before == (
         "OPAbility and memoryAbility, which the layout object-permanence is about, are hardly "
-        "asked for: by 62 of the 1664 arenas. A session can tell little about them here."
+        "asked for: by 62 of the 1664 arenas. A session can say little about them here."
     )
     (after,) = hardly_asked(layout, dict.fromkeys(arenas, 586), 2188, played, 40)
     assert "is hardly asked for so far: by 4 of 40 episodes, though by 586 of the 2188" in after
@@ -145,7 +145,7 @@ def test_what_is_hardly_asked_for_is_said() -> None:
     assert "are hardly asked for: by 6 and 9 of the 1664 arenas." in apart
     assert not [*hardly_asked(layout, dict.fromkeys(arenas, 586), 2188, played, 10)]
     (none,) = hardly_asked(layout, {"OPAbility": 0}, 12, {"OPAbility": 0}, 40)
-    assert "is hardly asked for: by none of the 12 arenas. A session can tell" in none
+    assert "is hardly asked for: by none of the 12 arenas. A session can say" in none
 
 
 def test_a_table_in_python_takes_the_variant_that_covers_it() -> None:

@@ -78,7 +78,7 @@ def test_what_earlier_outcomes_chose_makes_no_pair() -> None:
     chosen = [one._replace(chosen=bool(one.control)) for one in played]
     row = only(chosen)
     assert (row.paired, row.played_both, row.standing()) == (False, 0, "")
-    assert row.says == "other arenas on either side: no reason is told"
+    assert row.says == "different arenas on each side: they show no reason"
     first = only([one._replace(chosen=not one.control) for one in played])
     assert first.played_both == 12
     turned = only([one._replace(chosen=not one.control) for one in reversed(played)])
@@ -141,7 +141,7 @@ def judge_it(standing: str, *, farther: bool) -> tuple[Verdict, str]:
 def test_a_verdict_says_what_pairs_and_the_layout_agree_on() -> None:
     verdict, sentence = judge_it("main reason", farther=False)
     assert sentence in verdict.sentences
-    assert "Mostly its limit of navigationAbility makes it fail" in verdict.text
+    assert "It fails mostly because of its limit in navigationAbility" in verdict.text
     assert verdict.blamed == verdict.found.weakness == "navigationAbility"
 
 

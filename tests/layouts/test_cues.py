@@ -90,8 +90,10 @@ def test_what_no_arena_tells_apart_is_not_claimed() -> None:
     _, _, profile, found = session(bank(0.0), lambda row: True)
     (cue,) = found.cues
     assert (cue.standing, cue.episodes) == ("open", 0)
-    assert profile.words["memoryAbility"].estimate == f"not told apart from going by {CUE.name}"
-    assert f"is not shown, since it may go by {CUE.name}, which misled in no episode" in found.text
+    assert profile.words["memoryAbility"].estimate == f"not told apart from relying on {CUE.name}"
+    assert (
+        f"is not shown, since it may rely on {CUE.name}, which misled in no episode" in found.text
+    )
     assert profile.nodes_dict()["memoryAbility"]["mean"] > 0, "the posterior is what it is"
 
 
@@ -107,7 +109,10 @@ def test_a_cue_is_part_of_the_text_and_of_the_identity_but_not_of_the_model() ->
 @pytest.mark.parametrize(
     ("cue", "says"),
     [
-        ({"mimics": "noiseLevel", "feature": "smell", "below": 1}, "no capability of the layout"),
+        (
+            {"mimics": "noiseLevel", "feature": "smell", "below": 1},
+            "not a capability of the layout",
+        ),
         ({"mimics": "OPAbility", "feature": "smell"}, "say where the cue misleads"),
         ({"mimics": "OPAbility", "below": 1}, "feature"),
     ],

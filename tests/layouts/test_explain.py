@@ -48,8 +48,7 @@ def test_a_weak_eye_is_what_decides() -> None:
     assert other.ahead > 0.9
     assert "visualAbility made it fail" in found.sentences[1]
     assert (
-        "the arena asks for 0.5 m of rewardSize, and what it masters is 3.5 m (2.8 to"
-        in found.sentences[1]
+        "the arena asks for 0.5 m of rewardSize, and it masters 3.5 m (2.8 to" in found.sentences[1]
     )
     again = "It failed both; if it played both again, the layout would expect it to pass in "
     assert found.sentences[0].startswith(again)
@@ -86,8 +85,7 @@ def test_nothing_that_the_agent_masters_is_blamed() -> None:
     assert found.sentences[0] == "It died."
     assert "nothing clearly made it fail. It is nearest to its limit in nav" in found.sentences[2]
     assert (
-        "the arena asks for 45 m of rewardDistance, and what it masters is more, 5"
-        in (found.sentences[2])
+        "the arena asks for 45 m of rewardDistance, and it masters more, 5" in (found.sentences[2])
     )
     assert not any("most likely" in sentence for sentence in found.sentences)
 

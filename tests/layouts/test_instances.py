@@ -46,14 +46,16 @@ def test_columns_of_text_are_left_out_and_named_but_not_where_a_layout_needs_the
     layout = load_layout("one-capability")
     table = read_csv(text.format("prompt", "how many?", "which?", "who?"), ["me"])
     assert table.instances.columns == ("difficulty",)
-    said = "columns of text are no meta-features and left out: topic, prompt"
+    said = "columns of text are not meta-features and are left out: topic, prompt"
     assert said in table.covered([layout]).notes
     needed = read_csv(
         text.replace("difficulty,{}", "{},difficulty").format("x", "a", "b", "c"), ["me"]
     )
-    with pytest.raises(TableError, match="line 2, column difficulty: 'a' is no finite number"):
+    with pytest.raises(TableError, match="line 2, column difficulty: 'a' is not a finite number"):
         needed.covered([layout])
-    with pytest.raises(TableError, match="line 2, column x: '1,5' is no finite number; write it"):
+    with pytest.raises(
+        TableError, match="line 2, column x: '1,5' is not a finite number; write it"
+    ):
         read_csv(text.format("x", '"1,5"', '"2,5"', '"3,5"'), ["me"])
 
 
@@ -61,8 +63,12 @@ def test_columns_of_text_are_left_out_and_named_but_not_where_a_layout_needs_the
     ("text", "agents", "words"),
     [
         (TEXT, ["carol"], "no column 'carol' of outcomes; columns: instance, paradigm, words"),
-        (TEXT.replace("90", "many"), ["alice"], "line 4, column words: 'many' is no finite number"),
-        (TEXT.replace("90", "inf"), ["alice"], "'inf' is no finite number"),
+        (
+            TEXT.replace("90", "many"),
+            ["alice"],
+            "line 4, column words: 'many' is not a finite number",
+        ),
+        (TEXT.replace("90", "inf"), ["alice"], "'inf' is not a finite number"),
         (TEXT.replace("90,", ""), ["alice"], "line 4: 5 cells; the header has 6"),
         (TEXT.replace("depth", "words", 1), ["alice"], "column words is there 2 times"),
     ],
@@ -79,7 +85,7 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="No such file"):
         read_csv(tmp_path / "other.csv", [])
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(TableError, match="no text in UTF-8"):
+    with pytest.raises(TableError, match="not UTF-8 text"):
         read_csv(path, [])
 
 

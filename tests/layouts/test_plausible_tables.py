@@ -163,13 +163,13 @@ def test_rows_and_columns_in_another_order_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        pytest.param(cells(7, "yes", "no"), "line 2, column a: 'yes' is no finite", id="T2 yes"),
+        pytest.param(cells(7, "yes", "no"), "line 2, column a: 'yes' is not a finite", id="T2 yes"),
         pytest.param(cells(7, "1", "-1"), "agent a, instance two: the outcome is -1", id="T3 -1"),
         pytest.param(cells(7, "100", "0"), "instance one: the outcome is 100", id="T4 per cent"),
         pytest.param(cells(7, "1", "2"), "instance two: the outcome is 2; success is 1", id="T5"),
         pytest.param(cells(7, "0.5"), "instance one: the outcome is 0.5; success is 1", id="T6"),
-        pytest.param(each(",", ";"), "commas are wanted between columns", id="T13 semicolons"),
-        pytest.param(each(",", "\t"), "commas are wanted between columns", id="T14 tabs"),
+        pytest.param(each(",", ";"), "commas are expected between columns", id="T13 semicolons"),
+        pytest.param(each(",", "\t"), "commas are expected between columns", id="T14 tabs"),
         pytest.param(each("lava", "XPos"), "column XPos is there 2 times", id="T15 twice"),
         pytest.param(with_numbers, "column 1 has no name; row numbers", id="T16 a nameless column"),
         pytest.param(each("lava", "Unnamed: 0"), "is called 'Unnamed: 0'", id="T17 Unnamed: 0"),
@@ -191,10 +191,10 @@ def test_rows_and_columns_in_another_order_change_nothing() -> None:
         pytest.param(
             each("XPos", "XPos [m]"), "'m' is another here; understood is 1, %", id="T20b"
         ),
-        pytest.param(cells(2, "inf"), "column rewardDistance: 'inf' is no finite", id="T22 inf"),
+        pytest.param(cells(2, "inf"), "column rewardDistance: 'inf' is not a finite", id="T22 inf"),
         pytest.param(
             each("one,open,10", 'one,open,"1,234.5"'),
-            "'1,234.5' is no finite number; write it with a point and without separators",
+            "'1,234.5' is not a finite number; write it with a point and without separators",
             id="T24 separators of thousands",
         ),
         pytest.param(
@@ -207,21 +207,27 @@ def test_rows_and_columns_in_another_order_change_nothing() -> None:
         ),
         pytest.param(first_lines(0), "the table is empty", id="T30 empty"),
         pytest.param(first_lines(1), "has no rows", id="T30 no rows"),
-        pytest.param(cells(7, "NA"), "'NA' is no finite number; leave a cell empty", id="T33 NA"),
+        pytest.param(
+            cells(7, "NA"), "'NA' is not a finite number; leave a cell empty", id="T33 NA"
+        ),
         pytest.param(cells(7, "0.97", "-1"), "Rewards on arenas become outcomes", id="T34 returns"),
         pytest.param(
             each("rewardDistance", "goalDistance"),
             "no column 'rewardDistance'",
             id="T37 of another layout",
         ),
-        pytest.param(cells(5, "left", "right"), "column XPos: 'left' is no finite", id="T40 left"),
+        pytest.param(
+            cells(5, "left", "right"), "column XPos: 'left' is not a finite", id="T40 left"
+        ),
         pytest.param(around("# mine\n"), "line 1 is a comment", id="T43 a comment"),
         pytest.param(
             each("two,", "# the far one\ntwo,"),
-            "line 3: 1 cell; the header has 8. A comment is no part",
+            "line 3: 1 cell; the header has 8. A comment is not part",
             id="T43 a comment within",
         ),
-        pytest.param(each("one,open,10", 'one,open,"1,5"'), "'1,5' is no finite", id="T44 comma"),
+        pytest.param(
+            each("one,open,10", 'one,open,"1,5"'), "'1,5' is not a finite", id="T44 comma"
+        ),
         pytest.param(each("one,open,10", "one,open,1,5"), "line 2: 9 cells", id="T44 bare comma"),
         pytest.param(
             each("lava", "rewardDistance [cm]"),
@@ -242,7 +248,7 @@ def test_rows_and_columns_in_another_order_change_nothing() -> None:
         ),
         pytest.param(
             each("three", "two"),
-            "instance two has 2 rows; one is wanted",
+            "instance two has 2 rows; one is expected",
             id="T7 a row pasted twice",
         ),
         pytest.param(
@@ -299,7 +305,9 @@ def test_the_python_door_excludes_too() -> None:
 
 
 def test_a_column_of_weights_weighs_nothing_and_that_is_said() -> None:  # I8
-    assert any("weighs nothing" in note for note in read(WIDE.replace("lava", "weight")).notes)
+    assert any(
+        "is no demand or weight here" in note for note in read(WIDE.replace("lava", "weight")).notes
+    )
 
 
 def test_what_a_default_replaces_is_said() -> None:
@@ -366,7 +374,7 @@ def test_exports_that_are_refused(
 
 def test_who_played_may_be_said_where_the_table_says_nothing() -> None:
     alone = "instance,outcome,rewardDistance,rewardSize,rewardBehind,XPos\none,success,1,1,0,0\n"
-    with pytest.raises(TableError, match="say by one --agent who played"):
+    with pytest.raises(TableError, match="say with one --agent who played"):
         export(alone)
     assert export(alone, "me").table.agents == ("me",)
     with pytest.raises(TableError, match="takes other outcomes than success"):
@@ -378,7 +386,7 @@ def test_who_played_may_be_said_where_the_table_says_nothing() -> None:
     [
         (b"PK\x03\x04 and so on", "a spreadsheet"),  # T31
         (gzip.compress(WIDE.encode(), mtime=0), "compressed; unpack it first"),  # T32
-        (WIDE.encode("utf-16"), "no text in UTF-8"),
+        (WIDE.encode("utf-16"), "not UTF-8 text"),
         (b"\x00\x01", "no CSV|no column|no rows"),
     ],
 )

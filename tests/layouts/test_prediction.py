@@ -191,7 +191,7 @@ def test_who_was_unknown_at_first_but_is_described_well_is_said_so() -> None:
     assert found.rivals[0].e_worse > LEVEL
     assert (found.standing, found.rivals[0].standing) == ("cannot be told", "cannot be told")
     assert "One step ahead it predicted worse" in found.text
-    assert "20 is wanted" not in found.text
+    assert "is required" not in found.text
 
 
 def test_the_prior_of_noise_is_varied_too() -> None:

@@ -730,7 +730,7 @@ async def test_over_tls_the_client_knows_the_server(
         assert await run_list(ca=made.certificate) == 0
         with pytest.raises(AnimalcatError, match="another certificate"):
             await run_list(ca="sha256:" + "0" * 64)
-        with pytest.raises(AnimalcatError, match="not one that you trust"):
+        with pytest.raises(AnimalcatError, match="you do not trust"):
             await run_list(ca=other)
         with pytest.raises(AnimalcatError, match="asks for a token"):
             await run_list(ca=made.certificate, token="")

@@ -223,7 +223,7 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
         await service.play(equal, backward)
         assert len(await play_out(service, equal)) == 24
         reason = (await service.get(equal)).reason
-        assert "not told apart, nor alike after 24 of 24 common arenas" in reason
+        assert "neither told apart nor alike after 24 of 24 common arenas" in reason
         assert "both failed all 24 arenas" in reason
         request = results_pb2.GetProfileRequest(name=f"{equal}/profile")
         profile = json.loads((await service.profiles.GetProfile(request)).profile_json)

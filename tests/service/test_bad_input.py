@@ -1,4 +1,4 @@
-"""Whatever comes in, the answer is a clear status, and nothing that was acknowledged is lost."""
+"""Whatever comes in, the answer is a clear status, and everything acknowledged is kept."""
 
 from __future__ import annotations
 

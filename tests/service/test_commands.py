@@ -69,7 +69,7 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
         data=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    out_of_reach = "visualAbility: its target cannot be reached with this battery by 19 of 20 "
+    out_of_reach = "visualAbility: its target cannot be reached with this battery for 19 of 20 "
     assert out_of_reach in done.stderr
     told = [line for line in done.stderr.splitlines() if " of 2 episodes: " in line]
     assert [line.split()[0] for line in told] == ["1", "2"]

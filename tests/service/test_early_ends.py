@@ -143,7 +143,7 @@ async def test_a_person_says_what_it_counts_as(service: Service, said: Any) -> N
     session = await fail_session(service, agent)
     async with aconnect(service.running.address) as client:
         for wrong in ("awaited", "void"):
-            with pytest.raises(AnimalcatError, match="is no ruling"):
+            with pytest.raises(AnimalcatError, match="is not a ruling"):
                 await client.judge_failure(session, wrong)  # pyright: ignore[reportArgumentType]
         judged = await client.judge_failure(session, said)
         assert (judged.unjudged, judged.paused) == ((), False)

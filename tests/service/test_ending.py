@@ -170,7 +170,7 @@ async def test_play_goes_on_until_the_fit_confirms_that_nothing_is_left_to_learn
     assert first < second < last == found.episodes == len(counted) < 34
     assert {one.status for one in found.capabilities} == {sessions_pb2.MEASURING_STATUS_BOUNDED}
     assert found.reason == told["provenance"]["reason"]
-    assert "every capability is bounded only" in found.reason
+    assert "every capability is only bounded" in found.reason
     assert told["provenance"]["ended"] == "nothing left to learn"
     assert told["diagnostics"]["outcomes"] == last
     assert (spent.episodes, why["ended"]) == (28, "budget")

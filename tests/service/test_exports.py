@@ -100,7 +100,7 @@ def page(known: Results) -> str:
     profile["misfits"] = [{"where": "size is <5", "more": False, "episodes": 9, "observed": 2.0,
                            "predicted": 6.5, "evidence": 44.0, "corrected": 3.1}]  # fmt: skip
     profile["provenance"]["comparison"] = {"words": "it finds more than <other>"}
-    covers: dict[str, Any] = {"variant": "It is taken by its variant metres-15.", "asked": {},
+    covers: dict[str, Any] = {"variant": "It is used in its variant metres-15.", "asked": {},
                               "warnings": ["It is hardly <asked> for."]}  # fmt: skip
     profile["provenance"]["coverage"] = profile["provenance"]["coverage"] | covers
     arenas = {row["instance"]: ARENA for row in rows[:3]}
@@ -126,7 +126,8 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
     assert seen.open == []
     about = known.profile["provenance"]
     for words in (
-        f"{about['successes']} of {about['episodes']} episodes passed; 1 attempt was voided",
+        f"{about['successes']} of {about['episodes']} episodes passed; "
+        "voided, not counted: 1 attempt",
         "sees goals down to",
         "m across in half of its attempts",
         "navigationAbility",
@@ -137,7 +138,7 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
         "sim: motion 3, looks 3, animalcat 0.1.0",
         "rays over ±60°",
         "the layout covers 303 of 450 arenas",
-        "It is taken by its variant metres-15.",
+        "It is used in its variant metres-15.",
         "It is hardly <asked> for.",
         "@misc{",
         "begun 2026-11-23",

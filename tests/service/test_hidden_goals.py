@@ -95,7 +95,7 @@ def test_what_the_layout_covers(tmp_path: Path) -> None:
     assert meant_layout(battery, own=own_layout(text_of("object-permanence"))) == LAYOUT
     assert layout_on(battery, "object-permanence") == LAYOUT
     said, better = variant_said(battery, load_layout("object-permanence"))
-    assert said.endswith("is taken by its variant refined, chosen by name.")
+    assert said.endswith("is used in its variant refined, chosen by name.")
     assert better.startswith("The variant measured of object-permanence covers 7 of 10 arenas")
     naming = replace(battery, layout=NamedLayout("object-permanence", "by-way"))
     assert meant_layout(naming, "object-permanence").variant == "by-way"

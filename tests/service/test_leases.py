@@ -637,7 +637,7 @@ async def test_an_arena_that_comes_out_otherwise_is_a_fault(
                 assert start.episode == 0
         first, _ = await service.list_episodes(session)
         assert (first.outcome, first.steps) == (types_pb2.OUTCOME_FAULT, 2)
-        assert "came out otherwise after decision" in first.cause
+        assert "went differently after decision" in first.cause
 
 
 async def test_who_played_directly_finds_its_arena_again_too(

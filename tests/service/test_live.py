@@ -110,7 +110,7 @@ def test_what_was_said_to_be_out_of_reach_is_taken_back(capsys: pytest.CaptureFi
     notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
     assert notes == [
         "note: sight [red]: its target is out of reach",
-        "note: sight [red]: its target is reached after all; this agent is one of the few",
+        "note: sight [red]: its target is reached after all: this agent is one of the few that can",
         "note: sight [red]: its target is not reached any more",
     ]
 

@@ -132,8 +132,12 @@ def test_names_say_what_is_a_control_of_what() -> None:
     [
         (["a", "a.b", "a.b.c"], None, r"'a.b.c' would be a control of 'a.b', which is a control"),
         (["a", "b"], {"a": ("", "c")}, r"'a' is to be a control of 'c', and there is no such inst"),
-        (["a", "b"], {"a": ("", "a")}, r"'a' is to be a control of itself"),
-        (["a", "b"], {"a": ("", "b"), "b": ("", "a")}, r"a control is of an arena that is none"),
+        (["a", "b"], {"a": ("", "a")}, r"'a' is given as a control of itself"),
+        (
+            ["a", "b"],
+            {"a": ("", "b"), "b": ("", "a")},
+            r"a control belongs to an arena that is not",
+        ),
         (["x/a", "y/a", "b"], {"b": ("", "a.yml")}, r"'a.yml' is 'x/a', 'y/a'; give the folder"),
     ],
 )

@@ -103,7 +103,7 @@ async def test_an_agent_that_always_or_never_succeeds(
     profile = await profile_of(service, session.name)
     (note,) = profile["diagnostics"]["notes"]
     assert f"all {found.episodes} outcomes are {bool(successes):d}" in note
-    assert "bounded from one side only" in note
+    assert "the evidence is from one side only" in note
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ async def test_a_target_out_of_reach_is_said_while_it_plays_and_ever_after(servi
     found = await play_constantly(service, name, AHEAD)
     for c in found.capabilities:
         assert c.limit.startswith(
-            "cannot be reached with this battery by 19 of 20 agents of the layout's priors: the SD"
+            "cannot be reached with this battery for 19 of 20 agents drawn from the layout's priors"
         )
         assert c.best_sd > 0.02 * 1.9
     profile = await profile_of(service, name)

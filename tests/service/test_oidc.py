@@ -175,17 +175,17 @@ def test_what_is_not_good_is_refused_and_said_why(provider: IdentityProvider) ->
     pem = KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     later, before = now() + timedelta(minutes=5), now() - timedelta(minutes=5)
     cases = {
-        token(iss="https://id.example.org/realms/other"): "another issuer",
+        token(iss="https://id.example.org/realms/other"): "an issuer that this server",
         token(iss=None): "lacks a claim",
         token(aud="another service"): "for another service",
         token(aud=None): "lacks a claim",
         token(exp=before): "has expired",
         token(exp=None): "lacks a claim",
-        token(nbf=later): "is not good yet",
+        token(nbf=later): "is not valid yet",
         token(OTHER): "is not signed by the key",
         token(kid="unknown"): "is not signed by the key",
         token(kid=None): "is not signed by the key",
-        token(exp=1e300): "is no token",
+        token(exp=1e300): "is not a token",
         token(KEY, "c"): "",
         token(sub=None): "subject",
         token(sub="=bob"): "begins with =",

@@ -162,7 +162,7 @@ class TestExposure:
                 "10.0.0.1/8",
                 "ANIMALCAT_DIRECT_NETWORKS=.*host bits set",
             ),
-            ("WEB", "0.0.0.0:x", "ANIMALCAT_WEB=0.0.0.0:x: this is no port"),
+            ("WEB", "0.0.0.0:x", "ANIMALCAT_WEB=0.0.0.0:x: this is not a port"),
             ("HOST_NAMES", "here", "host_names.*give JSON"),
         ],
     )

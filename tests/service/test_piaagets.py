@@ -47,8 +47,8 @@ def test_an_import_takes_kinds_and_controls_from_it_and_says_what_has_no_partner
     )
     assert battery.instances[known["OP/lone"]].control == "glass"
     said = " ".join(battery.problems)
-    assert "1 arenas have no row, and go by their names: 'OP/new-1'" in said
-    assert "1 rows name no arena here: 'away'" in said
+    assert "arenas without a row go by their names (1): 'OP/new-1'" in said
+    assert "rows name no arena here (1): 'away'" in said
 
 
 def test_what_contradicts_itself_is_refused_and_other_tables_are_no_such_table() -> None:

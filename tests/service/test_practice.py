@@ -80,7 +80,7 @@ async def test_practice_comes_first_and_does_not_count(start: Start, tmp_path: P
         assert profile["diagnostics"]["outcomes"] == 4
         assert profile["battery_rate"]["instances"] == len(FILES) - 2
         assert table.count(",practice,") >= 2
-        assert "2 were for practice and do not count" in page
+        assert "for practice, not counted: 2 attempts" in page
         folder = service.data / "recordings" / names.parse_session(session)
         for number in range(6):
             recording = read_episode(folder / f"{number}-0.mcap")

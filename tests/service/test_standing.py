@@ -265,7 +265,7 @@ async def test_a_fit_that_dies_for_want_of_memory_is_waited_for(
         end = await service.play(session)
         assert end.state == FINISHED
         assert [seconds for seconds, _ in waited] == list(PAUSES[:2])
-        assert waited[1][1] == "memory for its fit, which died for want of it 2 times"
+        assert waited[1][1] == "memory for its fit, which ran out of it 2 times"
     await starving.close()
 
 
@@ -286,7 +286,7 @@ async def test_a_session_that_stops_for_want_of_memory_says_so_and_goes_on(
         with pytest.raises(AssertionError, match="SESSION_FAILED"):
             await service.play(session)
         await service.settled(session, "WAITING", asyncio.sleep)
-        assert "died for want of memory" in (await service.get(session)).reason
+        assert "ran out of memory" in (await service.get(session)).reason
         end = await service.play(session)  # it has what it needs by now
         assert (end.state, end.episodes) == (FINISHED, 3)
     await starving.close()

@@ -206,7 +206,7 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
     store.set_state("one", SessionState.CANCELLED)
     await limits.check(create)
     limits.open(evaluate)
-    with pytest.raises(ServiceError, match="1 agents play"):
+    with pytest.raises(ServiceError, match="play or may come back: 1,"):
         limits.open(evaluate)
     limits.open("/animalcat.v1.Sessions/WatchSession")
     limits.close(evaluate)

@@ -417,12 +417,12 @@ def test_a_restore_killed_while_names_change_is_finished(
 def test_nothing_goes_unasked_and_nothing_that_is_needed(store: Path) -> None:
     before = rows(store)
     said = command("prune", "--owner", "ann", "--data", str(store))
-    assert "8 sessions go" in said.stdout
+    assert "to be removed: 8 sessions" in said.stdout
     assert "nothing was removed; the same command with --yes" in said.stdout
-    assert command("prune", "--data", str(store)).stdout.startswith("nothing is meant")
+    assert command("prune", "--data", str(store)).stdout.startswith("nothing is chosen")
     assert rows(store) == before
     bad = command("prune", "--older-than", "soon", "--data", str(store))
-    assert (bad.exit_code, "is no age" in bad.stderr) == (2, True)
+    assert (bad.exit_code, "is not an age" in bad.stderr) == (2, True)
     assert stores.plan(store, older_than=timedelta(days=9999)).losses == ()
     assert stores.plan(store, owner="bob").losses == ()
     (campaign,) = of_campaigns(store)
@@ -463,7 +463,7 @@ def test_old_lines_of_the_audit_log_go_by_their_age(store: Path) -> None:
         told = ("", "ann", "token", "researcher", "CreateSession")
         opened.audit.write([AuditLine(datetime(2020, 1, 1, tzinfo=UTC), *told)])
     words = ("prune", "--audit", "--older-than", "4y", "--data", str(store))
-    assert command(*words).stdout.startswith("1 lines of the audit log go")
+    assert command(*words).stdout.startswith("to be removed: 1 line of the audit log, before ")
     assert json.loads(command(*words, "--yes", "--json").stdout)["lines"] == 1
     with closing(SqlStore.in_directory(store)) as opened:
         assert [one.action for one in opened.audit.lines()][:2] == ["CutAudit", "CreateSession"]
@@ -525,7 +525,7 @@ async def test_a_session_that_is_restored_goes_on_to_the_bit(
     with hold_episode(server.address, name, 2, tmp_path / "held"):
         beside("backup", tmp_path / "b.tar", "--data", played)
         told = beside("verify", "--data", played)
-        assert "all is as it was stored: 2 sessions" in told
+        assert "everything as it was stored: 2 sessions" in told
         server.stop(signal.SIGKILL)
     assert stores.verify(played).damage == ()
     stores.restore(tmp_path / "b.tar", tmp_path / "again")

@@ -50,6 +50,7 @@ from animalcat.machine.marks import mark
 from animalcat.service.batteries.drafts import Draft, fixed_arena
 from animalcat.service.batteries.file_features import FeatureRow, Plan, measure_files, place_by_plan
 from animalcat.service.batteries.findings import alike
+from animalcat.text.counts import count_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -80,8 +81,8 @@ BuildName = Annotated[
     typer.Option(
         "--build",
         metavar="NAME",
-        help=f"The build of Animal-AI that it is about: {', '.join(BUILDS)}; or its version, such "
-        "as 4.3.1.",
+        help=f"The build of Animal-AI that this is about: {', '.join(BUILDS)}; or its version, "
+        "such as 4.3.1.",
     ),
 ]
 Paths = Annotated[
@@ -106,7 +107,7 @@ def check_files(
     paths: Paths,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Refuse what the loader otherwise puts up with."),
+        typer.Option("--strict", help="Refuse what the loader otherwise tolerates."),
     ] = False,
     seed: Seed = 0,
     rng: Rng = OWN,
@@ -116,7 +117,7 @@ def check_files(
             "--build",
             metavar="NAME",
             help=f"The build of Animal-AI that is to read and play them: {', '.join(BUILDS)}; or "
-            "its version, such as 4.3.1. Without it, what clients of 2.x wrote is put up with.",
+            "its version, such as 4.3.1. Without it, what clients of 2.x wrote is tolerated.",
             show_default=NEWEST,
         ),
     ] = None,
@@ -153,8 +154,8 @@ def check_files(
             print_table([asdict(p) for p in problems], columns)
         clean = sum(not problems_of for _, _, problems_of in results)
         say(
-            f"{_count(len(results), 'file')}: {clean} clean, {_count(errors, 'error')}, "
-            f"{_count(len(problems) - errors, 'warning')}{_by_code(problems)}"
+            f"{count_of(len(results), 'file')}: {clean} clean, {count_of(errors, 'error')}, "
+            f"{count_of(len(problems) - errors, 'warning')}{_by_code(problems)}"
         )
     if errors:
         raise typer.Exit(FAILED)
@@ -189,7 +190,7 @@ def features(
     cache: Annotated[
         bool,
         typer.Option(
-            help="Take what was measured of a file of this content before, by the same "
+            help="Reuse what was measured before of a file with this content, by the same "
             "definitions, and keep what is measured now (in ~/.cache/animalcat)."
         ),
     ] = True,
@@ -216,7 +217,7 @@ def features(
     if output:
         _write_csv(output, rows)
         measured = sum(row.error is None for row in rows)
-        number = _count(len(rows), "row")
+        number = count_of(len(rows), "row")
         wrote(number if measured == len(rows) else f"{number}, {measured} of them measured", output)
     if common().as_json:
         print_json([row.as_dict() for row in rows])
@@ -229,7 +230,7 @@ def features(
         print_table([_flat(row) for row in rows], columns)
     if not common().as_json:
         drawn = sum(bool(row.drawn) for row in rows)
-        who = f"{drawn} of {_count(len(rows), 'arena')} leave{'s' * (drawn == 1)} something to it"
+        who = f"{drawn} of {count_of(len(rows), 'arena')} leave{'s' * (drawn == 1)} something to it"
         say(f"{chance.told()}; {who}", err=output is not None)
     if failed := [row for row in rows if row.error]:
         complain(_failures(failed, len(rows)))
@@ -269,7 +270,7 @@ def show(
             metavar="PIXELS",
             min=4,
             max=512,
-            help="With --first-person: how long the sides of the picture are.",
+            help="With --first-person: width and height of the picture, in pixels.",
         ),
     ] = 512,
 ) -> None:
@@ -650,7 +651,3 @@ def _print_summary(
     measured = features.values
     values = (f"{name} {measured[name]:.4g}" for name in there([measured]))
     out.print("   ".join(values), highlight=False)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

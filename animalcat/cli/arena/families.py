@@ -32,6 +32,7 @@ from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.table import Column
 from animalcat.extending import plugins
 from animalcat.machine.marks import mark
+from animalcat.text.counts import count_of
 
 MANIFEST: Final = "instances.json"
 """File that `make` writes beside the arenas: what each of them is."""
@@ -70,8 +71,8 @@ def make(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="After each instance, this control of it: the same with a demand taken away. May "
-            "be given again; `all` for every control.",
+            help="After each instance, this control of it: the same with a demand taken away. "
+            "Repeat it for several; `all` for every control.",
         ),
     ] = None,
     settings: Annotated[
@@ -79,7 +80,7 @@ def make(
         typer.Option(
             "--set",
             metavar="PARAMETER=VALUE",
-            help="Set a parameter, whatever its range. May be given again.",
+            help="Set a parameter, even beyond its range. Repeat it for several.",
         ),
     ] = None,
     demand: Annotated[
@@ -87,8 +88,8 @@ def make(
         typer.Option(
             "--demand",
             metavar="NAME=NUMBER",
-            help="Find an instance that has this demand, such as distance=27. May be given again. "
-            "What is impossible gives the nearest.",
+            help="Find an instance that has this demand, such as distance=27. Repeat it for "
+            "several. If none has it, the nearest is made.",
         ),
     ] = None,
     check: Annotated[
@@ -100,7 +101,7 @@ def make(
         ),
     ] = False,
     about: Annotated[
-        bool, typer.Option("--about", help="Only say what the family is, and what it takes.")
+        bool, typer.Option("--about", help="Only describe the family and its parameters.")
     ] = False,
     output: Annotated[
         Path | None,
@@ -143,7 +144,7 @@ def make(
     rows = _rows(chosen, instances, paths, results)
     if output:
         (output / MANIFEST).write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
-        wrote(f"{len(instances)} arena{'s' * (len(instances) != 1)}", output)
+        wrote(count_of(len(instances), "arena"), output)
     if common().as_json:
         print_json(rows)
     elif output is None and len(instances) == 1:
@@ -156,7 +157,7 @@ def make(
     for line in wrong:
         complain(line)
     if check and not wrong:
-        say(f"what the family claims holds on {_count(len(instances))}", err=True)
+        say(f"what the family claims holds on {count_of(len(instances), 'instance')}", err=True)
     if wrong:
         raise typer.Exit(FAILED)
 
@@ -347,10 +348,6 @@ def _tell(result: SearchResult) -> None:
 
 def _format_value(value: float | None) -> str:
     return "does not apply" if value is None else f"{value:.4g}"
-
-
-def _count(number: int) -> str:
-    return f"{number} instance{'' if number == 1 else 's'}"
 
 
 def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:

@@ -220,10 +220,10 @@ def _show(row: dict[str, Any]) -> None:
             motion = verification["motion"]
             say(
                 f"  not compared: it was played under rules of motion {motion['recorded']}, which "
-                f"are {motion['here']} here; what is recorded stands as it was"
+                f"are {motion['here']} here; the recording itself is unchanged"
             )
         elif verification["equal"]:
-            say(f"  verified: all numbers of {verification['steps']} steps came out again")
+            say(f"  verified: all numbers of {verification['steps']} steps were reproduced")
         else:
             first = verification["difference"]
             say(

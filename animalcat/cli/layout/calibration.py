@@ -28,7 +28,7 @@ Simulated = Annotated[
     typer.Option(
         metavar="AGENTS",
         min=0,
-        help="How many agents are drawn from the prior and measured. 1000 tell much.",
+        help="How many agents are drawn from the prior and measured. 1000 are informative.",
         rich_help_panel=SIMULATED,
     ),
 ]
@@ -47,7 +47,7 @@ Missing = Annotated[
         metavar="SHARE",
         min=0.0,
         max=0.99,
-        help="What share of the outcomes gets lost, where an episode has several.",
+        help="What share of the outcomes is lost, where an episode has several.",
         rich_help_panel=SIMULATED,
     ),
 ]

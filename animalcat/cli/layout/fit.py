@@ -28,6 +28,7 @@ from animalcat.layouts.fitting.fits import Fit
 from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.machine.files import write_whole
+from animalcat.text.counts import count_of
 
 ArenaFolder = Annotated[
     Path | None,
@@ -95,7 +96,7 @@ def command(
             write_whole(output, text.encode())
         except OSError as error:
             fail(f"{output}: cannot be written: {error.strerror}")
-        wrote(f"{len(entries)} profile{'s' * (len(entries) > 1)}", output)
+        wrote(count_of(len(entries), "profile"), output)
     if common().as_json:
         print_json(entries)
     elif output is None:
@@ -134,8 +135,8 @@ def given_outcomes(
     if table is not None:
         if battery or outcomes or pass_marks or taken_as or keep_drawn:
             fail(
-                "--table has all in it: give it without --battery, --outcomes, --pass-marks, --as "
-                "and --keep-drawn"
+                "--table contains everything: give it without --battery, --outcomes, "
+                "--pass-marks, --as and --keep-drawn"
             )
         played, (layout,) = read_meant(table, agents, [named])
         return played, layout

@@ -120,7 +120,7 @@ def resume(
         typer.Option(
             metavar="NUMBER",
             min=0,
-            help="Play so many episodes more, at most, also where the session was finished.",
+            help="Play at most this many more episodes, even if the session was finished.",
         ),
     ] = 0,
     target_sd: Annotated[
@@ -129,8 +129,8 @@ def resume(
             metavar="SHARE",
             min=0,
             max=1,
-            help="From now on a capability is known when its standard deviation is this share of "
-            "its range: for a session that ended since all was known.",
+            help="From now on the target of a capability is a standard deviation of this share of "
+            "its range: for a session that ended because every target was reached.",
             show_default="as it was",
         ),
     ] = None,
@@ -140,7 +140,7 @@ def resume(
             "--as",
             help="What the episode counts as in which the agent's code failed. repeat: the same "
             "arena is played again, though the agent has seen it. failure: the episode counts as "
-            "a failure. fault: it was no doing of the agent's, such as a full disk, and the arena "
+            "a failure. fault: it was not the agent's doing, such as a full disk, and the arena "
             "is played again.",
             show_default="none",
         ),
@@ -244,7 +244,7 @@ def show(
     ] = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Say whether all that it rests on is as it was stored."),
+        typer.Option("--verify", help="Check that everything it rests on is as it was stored."),
     ] = False,
 ) -> None:
     """Show how far a session is, and why it chose the last arenas.
@@ -461,7 +461,7 @@ def _look_at_agent(client: Client, session: Session, agent: str, bounds: Bounds)
         if common().server is None:
             fail(
                 f"{session.id} is for an agent called {reference!r}, which cannot be started from "
-                "here; say what to run by --agent builtin:NAME or path/to/file.py:Class"
+                "here; say what to run with --agent builtin:NAME or path/to/file.py:Class"
             )
         return ""
     check_reference(reference, session.spec.observation_spec)

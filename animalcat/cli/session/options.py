@@ -70,7 +70,7 @@ Calibration = Annotated[
     typer.Option(
         metavar="NAME_OR_FILE",
         help="Measure with a layout that earlier agents calibrated: a name from `battery "
-        "calibrate`, or its YAML file. It says the layout too.",
+        "calibrate`, or its YAML file. It names the layout too.",
         show_default="none",
         rich_help_panel=PLAYED,
     ),
@@ -139,7 +139,7 @@ def _plan(
         typer.Option(
             "--elsewhere",
             help="Only make the session, and print its id: its agent connects by itself. It may "
-            "have any name, and gives the same name when it does.",
+            "have any name, and gives the same name when it connects.",
             rich_help_panel=AGENT,
         ),
     ] = False,
@@ -175,7 +175,7 @@ def _plan(
         bool,
         typer.Option(
             "--dry-run",
-            help="Play nothing, and say how many tokens a language model may use at most.",
+            help="Play nothing, and say how many tokens a language model would use at most.",
             hidden=True,
             rich_help_panel=AGENT,
         ),
@@ -230,7 +230,7 @@ def tell_tokens(agent: str, chosen: dict[str, Any], prices: tuple[float, float] 
     """Say how many tokens a session takes at most and what they cost, and end the command."""
     model = check_name(agent).door
     if model is None:
-        fail(f"--dry-run tells of the tokens of a language model, and {agent} is none")
+        fail(f"--dry-run counts the tokens of a language model, which {agent} is not")
     episodes = int(chosen.get("max_episodes", SPEC.stop.max_episodes))
     given, returned, answers = model.expected(observation_of(SessionOptions, chosen), episodes)
     found: dict[str, Any] = {"episodes": episodes, "given": given, "returned": returned}
@@ -272,7 +272,7 @@ def calibrated_layout(layout: str, variant: str, calibration: str) -> str:
     if not calibration:
         return layout
     if layout or variant:
-        fail("--calibration says the layout too: leave --layout and --variant out")
+        fail("--calibration names the layout too: leave out --layout and --variant")
     return str(calibration_file(calibration))
 
 

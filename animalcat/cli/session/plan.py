@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.model.units import plain_unit
+from animalcat.text.counts import count_of
 from animalcat.values import (
     CapabilityStatus,
     Decision,
@@ -17,7 +18,10 @@ from animalcat.values import (
 def unreachable(capability: CapabilityStatus) -> str:
     """That a capability's target is out of the battery's reach, or is reached all the same."""
     if not capability.limit:
-        return f"{capability.name}: its target is reached after all; this agent is one of the few"
+        return (
+            f"{capability.name}: its target is reached after all: this agent is one of the few "
+            "that can"
+        )
     return f"{capability.name}: its target {capability.limit}"
 
 
@@ -55,7 +59,9 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
     ]
     lines += _ending_words(episode)
     if decision.pending:
-        lines.append(f"  outcomes of {decision.pending} earlier episodes were still to come")
+        lines.append(
+            f"  outcomes still pending: those of {count_of(decision.pending, 'earlier episode')}"
+        )
     if decision.alternatives:
         others = ", ".join(f"{a.instance} {a.score:.3g}" for a in decision.alternatives)
         lines.append(f"  instead: {others}")

@@ -22,8 +22,8 @@ AgentMay = Annotated[
     typer.Option(
         "--agent-may",
         help="What the agent's process may do besides playing, where this command starts it: "
-        "nothing (play), use the network, or all that you may. With network or all it may find the "
-        "server of this machine, and what that knows.",
+        "nothing (play), use the network, or anything that you may (all). With network or all it "
+        "may find the server of this machine, and what that knows.",
         rich_help_panel=AGENT,
     ),
 ]
@@ -84,6 +84,6 @@ def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
     return (
         f"{where}. Session {session.id} is paused there, and the agent has seen this arena. Say "
         f"what the episode counts as: animalcat session resume {session.id} --as repeat (the same "
-        "arena is played again, and the profile says so), --as failure, or --as fault (it was no "
-        "doing of the agent's)"
+        "arena is played again, and the profile says so), --as failure, or --as fault (it was not "
+        "the agent's doing)"
     )

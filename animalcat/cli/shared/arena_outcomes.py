@@ -149,7 +149,7 @@ def battery_names(
         few = list(battery.index)[:3]
         hint = f"; it has {', '.join(few)}{', ...' * (len(battery.index) > len(few))}"
         if set(columns) & set(battery.index):
-            hint = "; the columns are: a row for each instance is wanted, a column for each agent"
+            hint = "; the columns are: give a row for each instance, a column for each agent"
         raise TableError(
             f"no instance with outcomes is in the battery (the first is {given[0]!r}){hint}"
         )

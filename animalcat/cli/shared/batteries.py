@@ -18,6 +18,7 @@ from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.machine.compiling import SIMULATOR, while_compiling
 from animalcat.text import names
+from animalcat.text.counts import count_of
 from animalcat.values import Battery, Session
 
 NOTES: Final = 5
@@ -166,7 +167,7 @@ def tell_problems(problems: Iterable[str], most: int) -> None:
 
 
 def _say(battery: Battery, where: str) -> None:
-    number = f"{battery.instances} instance{'s' * (battery.instances != 1)}"
+    number = count_of(battery.instances, "instance")
     digest = names.short_digest(battery.digest)
     say(f"battery {battery.id}: {number}, digest {digest}; {where}", err=True)
     for note in battery.notes:

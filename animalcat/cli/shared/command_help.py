@@ -99,7 +99,7 @@ def _takes_help_all(
             is_eager=True,
             expose_value=False,
             callback=_show_all,
-            help="Show this page with all options, the rarer ones too.",
+            help="Show this page with all options, including rare ones.",
         ),
     ] = False,
 ) -> None:
@@ -161,8 +161,8 @@ SameAgent = Annotated[
     bool,
     typer.Option(
         "--same-agent",
-        help="Go on although the agent is not what it was when the session began, or nobody can "
-        "tell: you say that it is the same one, and the profile states it.",
+        help="Go on although the agent has changed since the session began, or may have: "
+        "you declare it the same agent, and the profile states it.",
         rich_help_panel=AGENT,
     ),
 ]

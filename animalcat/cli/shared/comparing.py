@@ -76,7 +76,7 @@ def side_by_side(agents: Mapping[str, Any], *, mixed: bool, margin: float) -> Co
     try:
         return compare(agents, mixed=mixed, margin=margin)
     except MixedError as error:
-        fail(f"{error} Say --mixed to compare them all the same.")
+        fail(f"{error} Say --mixed to compare them anyway.")
     except ValueError as error:
         fail(str(error))
 

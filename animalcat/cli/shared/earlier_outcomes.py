@@ -16,6 +16,7 @@ from animalcat.layouts.fitting.evidence import evidence_of
 from animalcat.layouts.model.tables import TableError, check_alike, guess
 from animalcat.outcomes import OutcomesError, feature_units, read_outcomes
 from animalcat.service.batteries.battery import Battery
+from animalcat.text.counts import count_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +140,7 @@ def _firsts(table: pd.DataFrame, where: str, as_drawn: Collection[str]) -> Earli
     notes = [*counted.notes, *unlike]
     if merged:
         notes.append(
-            f"{merged} further play{'s' * (merged != 1)} of an arena by the same agent: of several "
+            f"{count_of(merged, 'further play of an arena')} by the same agent: of several "
             "the first counts, as one outcome. The others say only how random the agent is"
         )
     return EarlierOutcomes(outcomes, repeats, as_drawn, tuple(f"{where}: {note}" for note in notes))

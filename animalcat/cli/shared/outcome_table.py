@@ -186,7 +186,7 @@ def _check_returns(
             if value > limit + _ROUNDED:
                 raise TableError(
                     f"instance {instance}, column {agent}: {value:g} is more than the arena can "
-                    f"give, {limit:.4g}. Final rewards are wanted; is {agent!r} an agent, and is "
+                    f"give, {limit:.4g}. Final rewards are expected; is {agent!r} an agent, and is "
                     "this the arena that was played?"
                 )
 
@@ -206,7 +206,9 @@ def _agents(sheet: Sheet) -> list[str]:
     """The columns of agents, where all others than `instance` must be."""
     agents = [name for name in sheet.names if name != INSTANCE]
     if not agents:
-        raise TableError(f"no column besides `{INSTANCE}`; one column of final rewards an agent")
+        raise TableError(
+            f"no column besides `{INSTANCE}`; give one column of final rewards for each agent"
+        )
     for name in agents:
         why = ""
         if plain_name(name) in _ABOUT:

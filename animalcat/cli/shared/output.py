@@ -198,7 +198,7 @@ def some(
         if number < most:
             yield row
         else:
-            remark(f"there are more than these {most}; --all lists all, --limit NUMBER so many")
+            remark(f"there are more than these {most}; --all lists all, --limit NUMBER that many")
 
 
 def wrote(what: str, path: Path) -> None:
@@ -228,7 +228,7 @@ def to_standard_output(content: bytes, form: str) -> None:
 def insist_no_terminal(form: str) -> None:
     """End the command where standard output is a terminal and a form is no text."""
     if form in ("parquet", "netcdf", "draws") and sys.stdout.isatty():
-        fail(f"{form} is no text for a terminal; give --output FILE")
+        fail(f"{form} is not text for a terminal; give --output FILE")
 
 
 def complain(message: str) -> None:

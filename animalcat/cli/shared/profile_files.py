@@ -30,5 +30,5 @@ def read_profiles(path: Path) -> list[tuple[str, dict[str, Any]]]:
     except OSError as error:
         fail(f"{path}: {error.strerror or 'cannot be read'}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        fail(f"{path}: no profile: {error}")
+        fail(f"{path}: not a profile: {error}")
     return taken

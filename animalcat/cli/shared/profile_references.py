@@ -35,7 +35,7 @@ REFERENCES: Final = {
     ),
     "scout": Reference("builtin:scout", "explores by its rays and remembers where it has been"),
     "scout-path-15": Reference("builtin:scout+path=15", "the scout, which stops after 15 m"),
-    "scout-sight-8": Reference("builtin:scout+sight=8", "the scout, which sees 8 m far"),
+    "scout-sight-8": Reference("builtin:scout+sight=8", "the scout, which sees only 8 m far"),
     "ppo-introductory": Reference(
         "agents.py:PpoIntroductory", "PPO by rays, 100,000 steps on the family introductory"
     ),

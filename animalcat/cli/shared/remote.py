@@ -42,7 +42,7 @@ Limit = Annotated[
     typer.Option(
         metavar="NUMBER",
         min=1,
-        help="How many to list at most.",
+        help="List at most this many.",
         show_default="100, and all with --json",
         rich_help_panel=OUTPUT,
     ),
@@ -171,7 +171,9 @@ def parse_episode(text: str) -> tuple[str, int, int | None]:
     try:
         return names.parse_episode("/".join(parts))
     except names.BadNameError:
-        fail(f"{text!r} is no episode; give SESSION/NUMBER, as `animalcat episode list` shows it")
+        fail(
+            f"{text!r} is not an episode; give SESSION/NUMBER, as `animalcat episode list` shows it"
+        )
 
 
 def session_row(session: Session) -> dict[str, Any]:

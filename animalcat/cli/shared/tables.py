@@ -91,15 +91,15 @@ def coverage_words(coverage: Mapping[str, Any]) -> str:
     """
     words: list[str] = []
     if coverage["left_out"]:
-        why = "; ".join(f"{number}: {reason}" for reason, number in coverage["left_out"].items())
+        why = ", ".join(f"{number} ({reason})" for reason, number in coverage["left_out"].items())
         words.append(
             f"The layout covers {coverage['covered']} of {coverage['of']} arenas of the battery. "
             f"Left out: {why}."
         )
     if kept := coverage.get("unpassable"):
-        words.append(f"No play can pass {kept} of the arenas; they are played as was asked for.")
+        words.append(f"No play can pass {kept} of the arenas; they are played as requested.")
     if sure := coverage.get("cannot_fail"):
-        words.append(f"Every play passes {sure} of the arenas: successes there tell nothing.")
+        words.append(f"Every play passes {sure} of the arenas: successes there show nothing.")
     words += coverage.get("warnings", ())
     return " ".join(words)
 

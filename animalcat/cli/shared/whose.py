@@ -17,7 +17,7 @@ Everybodys = Annotated[
     typer.Option(
         "--everybody",
         help="Show all that you may see, and not only what is yours. On a server that asks for no "
-        "token, all is shown in any case.",
+        "token, everything is shown in any case.",
         rich_help_panel=OUTPUT,
     ),
 ]

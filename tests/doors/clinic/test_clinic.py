@@ -251,7 +251,7 @@ def test_rows_that_stand_twice_and_repeats_are_counted() -> None:
     found = responses_of(table, Columns(outcome="answer"))
     assert found.outcomes.tolist() == [[0.5, 0.0], [0.0, 1.0]]
     said = " ".join(found.notes)
-    assert "1 rows that stand there twice" in said
+    assert "Rows that occur twice, cell by cell, are read once: 1." in said
     assert "1 of 6 attempts have no outcome" in said
     assert "1 times an agent tried an item more than once" in said
 

@@ -474,7 +474,11 @@ def test_demands_that_are_missing_are_left_out_and_counted(tmp_path: Path) -> No
         ),
         ({"depth": [1, 2]}, {"demands": ["difficulty"]}, "no sample has the demand 'difficulty'"),
         ({"difficulty": [3, 3, 3]}, {}, "every sample asks for the same (difficulty)"),
-        ({"difficulty": ["hard", 3]}, {"demands": ["difficulty"]}, "is 'hard', which is no number"),
+        (
+            {"difficulty": ["hard", 3]},
+            {"demands": ["difficulty"]},
+            "is 'hard', which is not a number",
+        ),
         ({"difficulty": [99, 98]}, {}, "describes no sample (2 difficulty above 10)"),
         ({"difficulty": [1, 2]}, {"score": "none"}, "has no scorer 'none'; there are: includes"),
         ({"difficulty": [1, 2]}, {"stop": "soon"}, "'soon' is no preset; there are quick"),

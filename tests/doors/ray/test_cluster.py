@@ -205,7 +205,7 @@ def test_an_address_or_an_installation_that_will_not_do(
     def join_it(address: str) -> None:
         join(address, tmp_path, versions(), 0.25, WORKER_BYTES, FIT_BYTES)
 
-    for address, said in (("ray://head:10001", "ray start"), ("head", "is no address")):
+    for address, said in (("ray://head:10001", "ray start"), ("head", "is not the address")):
         with pytest.raises(ClusterError, match=said):
             join_it(address)
     monkeypatch.setitem(__import__("sys").modules, "ray", None)

@@ -53,7 +53,7 @@ def test_a_restart_finds_everybody_where_they_were(
     assert store.participant(first.id).stage is Stage.DONE
     assert store.participant(second.id).stage is Stage.CONSENT
     assert {first.condition, second.condition} == {"plain", "scored"}
-    with pytest.raises(StudyError, match="runs already"):
+    with pytest.raises(StudyError, match="already running"):
         StudyStore(home, written(), chance).hold()
     store.close()
     StudyStore(home, written(), chance).hold()

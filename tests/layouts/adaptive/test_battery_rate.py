@@ -106,7 +106,7 @@ def test_intervals_of_a_session_hold_together() -> None:
 
 
 def test_without_what_could_have_been_chosen_nothing_can_be_told() -> None:
-    assert "cannot be told whatever holds, since nothing was played" in learner_of(
+    assert "cannot be estimated without the layout, since nothing was played" in learner_of(
         20
     ).battery_rate.words(20)
     old = learner_of(20)
@@ -116,10 +116,10 @@ def test_without_what_could_have_been_chosen_nothing_can_be_told() -> None:
     assert (found.played, found.passed, found.value, found.low) == (5, 5, None, None)
     assert found.predicted is not None
     assert found.words(20) == (
-        "Success rate over the whole battery of 20 arenas: cannot be told whatever holds, since "
-        "none of the arenas played was drawn at random (5 were played, 5 passed). It is "
-        f"{100 * found.predicted[0]:.0f} to {100 * found.predicted[1]:.0f} % (90 %) if the layout "
-        "holds."
+        "Success rate over the whole battery of 20 arenas: cannot be estimated without the "
+        "layout, since none of the arenas played was drawn at random (5 were played, 5 passed). "
+        f"It is {100 * found.predicted[0]:.0f} to {100 * found.predicted[1]:.0f} % (90 %) if the "
+        "layout holds."
     )
 
 

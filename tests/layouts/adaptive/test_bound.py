@@ -80,8 +80,8 @@ def test_a_target_beyond_the_bound_is_said(aaio: Layout) -> None:
     assert sight.target == pytest.approx(0.05 * 1.9)
     assert sight.agents == 0.0
     assert sight.limit == (
-        "cannot be reached with this battery by 19 of 20 agents of the layout's priors: the SD "
-        "that all of its arenas leave is at least 28 % of the range, and 5 % is wanted"
+        "cannot be reached with this battery for 19 of 20 agents drawn from the layout's priors: "
+        "after all of its arenas the SD is still at least 28 % of the range, and the target is 5 %"
     )
     assert found["navigationAbility"].limit.startswith("cannot be reached with this battery")
 

@@ -238,7 +238,7 @@ def test_what_is_made_for_an_offer_is_told_by_what_it_is(
     assert choice is not None
     assert choice.offered
     features = bank.features[choice.index] * 0.5
-    with pytest.raises(TellError, match="nothing made so"):
+    with pytest.raises(TellError, match="no instance was made with that name"):
         learner.tell("made", 1.0)
     learner.learn("made", choice.instance, features)
     learner.tell("made", 1.0)
@@ -335,7 +335,7 @@ def test_several_outcomes_are_told_by_name_or_in_order(two: Bank) -> None:
     same(by_name, again)
     with pytest.raises(ValueError, match="outcome 'lefts' is unknown; there are passed, left"):
         by_name.tell("d1", {"lefts": 1.0})
-    with pytest.raises(ValueError, match="1 outcomes are told; layout two has 2: passed, left"):
+    with pytest.raises(ValueError, match="1 outcome given; layout two has 2: passed, left"):
         by_name.tell("d1", 1.0)
 
 

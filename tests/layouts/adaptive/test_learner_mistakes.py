@@ -75,13 +75,13 @@ REFUSED: dict[str, tuple[str, Callable[[Learner], object], str]] = {
     "L7 text of numpy": ("success", telling(np.str_("1")), "give 1 or True"),
     "L7 a word": ("success", telling("success"), "give 1 or True"),
     "L7 a complex number": ("success", telling(1 + 0j), "give 1 or True"),
-    "L7 a list too many": ("success", telling([1.0, 0.0]), "2 outcomes are told"),
+    "L7 a list too many": ("success", telling([1.0, 0.0]), "2 outcomes given"),
     "L7 a table": ("success", telling([[1.0]]), "give 1 or True"),
     "L8 a score in per cent": ("score", telling(90), "a score within 0 and 1"),
     "L8 success for a score": ("score", telling(True), "give a score from 0 to 1"),
     "L9 an unknown item": ("success", lambda one: one.tell("i99", 1.0), "'i99' is not in the bank"),
     "L9 one that is pending": ("success", lambda one: one.ask(pending="i03"), "a list of names"),
-    "L14 an index": ("success", lambda one: one.tell(3, 1.0), "3 is no name"),  # type: ignore[arg-type]
+    "L14 an index": ("success", lambda one: one.tell(3, 1.0), "3 is not the name"),  # type: ignore[arg-type]
     "L20 more than its trials": ("trials", telling(5), "a whole number from 0 to trials"),
     "L20 half a trial": ("trials", telling(1.5), "a whole number from 0 to trials"),
     "L20 success for a count": ("trials", telling(True), "the number of successful trials"),
@@ -201,7 +201,7 @@ def test_items_that_are_no_items_are_refused() -> None:
         Bank.of(load_layout("aaio"), Instances(("other",), values, names=("a", "b")))
     with pytest.raises(ValueError, match="the first is 'a'; give every instance a name of its own"):
         Bank.of(layout, Instances(layout.feature_names, values, names=("a", "a")))
-    with pytest.raises(TypeError, match="df is a dict, and a pandas DataFrame is wanted"):
+    with pytest.raises(TypeError, match="df is a dict, and a pandas DataFrame is expected"):
         Bank.of(layout, {"difficulty": [1.0, 2.0]})  # type: ignore[arg-type]
     with pytest.raises(TableError):
         read_csv(Path("items.csv"), agents=[])

@@ -45,7 +45,7 @@ def test_what_was_once_told_stays_told_and_ties_tell_nothing() -> None:
 def test_agents_are_alike_within_a_margin_that_is_named() -> None:
     equal = [1.0, 0.0, -1.0, 0.0] * 80
     assert compare(equal).verdict == "alike within 10 points"
-    assert compare(equal, margin=0.02).verdict == "not told apart, nor alike"
+    assert compare(equal, margin=0.02).verdict == "neither told apart nor alike"
     assert not compare([1.0] + [0.0] * 4).alike
     with pytest.raises(ValueError, match="margin: above 0 and below 1, not 0"):
         compare(equal, margin=0.0)
