@@ -61,7 +61,7 @@ Folder: TypeAlias = str | os.PathLike[str]
 def verify(
     folder: Folder = ".animalcat", *, store: str | None = None, tell: Tell = silent
 ) -> Verified:
-    """Look whether all of a store is as it was stored.
+    """Check that everything in a store is as it was stored.
 
     Args:
         folder: The data directory.

@@ -83,7 +83,7 @@ def run(
     ] = False,
     same_agent: SameAgent = False,
 ) -> None:
-    """Play a session to its end, on a server that runs already."""
+    """Play a session to its end, on a running server."""
     progress = progress_console()
 
     pauses = Pauses()
@@ -189,7 +189,7 @@ def list_agents(
 ) -> None:
     """List the agents that come with animalcat and with other packages, or the limits of one.
 
-    Limits have a known strength, are added to an agent's reference and compose, as in
+    Limits have a known strength, follow an agent's name and can be combined, as in
     builtin:planner+memory=2+lapses=0.1.
     """
     if reference:

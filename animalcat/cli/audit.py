@@ -58,7 +58,7 @@ def command(
         ),
     ] = _SHOWN,
 ) -> None:
-    """Say who did what on a server, to what, from where, and what came of it; the latest first.
+    """Show who did what on a server, to what, from where, and with what result; the latest first.
 
     With --json each line is an object of its own. Only administrators may ask.
     """

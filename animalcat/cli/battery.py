@@ -164,7 +164,7 @@ def show(
     is needed on this machine too. --check lists arenas that no play can pass, or that every play
     passes, with their pass marks; the exit code is 1 where sessions would set an arena aside.
 
-    Without a name, your batteries and those of nobody are listed.
+    Without a name, your batteries and those that belong to nobody are listed.
     """
     from animalcat.cli.battery_contents import show as shown
 
@@ -333,8 +333,8 @@ def report(
     """Report on a battery: what is in it, and what it could tell.
 
     The page shows maps of the arenas by paradigm and what they demand, whether they can be passed,
-    what a layout could at best know of an agent, how reliably sessions of some lengths know it, and
-    which agents could pass by a cue. It loads nothing from elsewhere. The server extra is needed on
+    what a layout could at best know about an agent, how reliable sessions of some lengths are, and
+    which agents could pass by relying on a cue. It needs no network. The server extra is needed on
     this machine too.
     """
     from animalcat.lab.battery_report import report_battery

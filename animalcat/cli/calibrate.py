@@ -133,11 +133,11 @@ def calibrate(
         ),
     ] = None,
 ) -> None:
-    """Let the outcomes of earlier agents teach a layout how hard each arena is.
+    """Calibrate a layout: earlier agents' outcomes teach it how hard each arena is.
 
     A population over agents is fitted: where their capabilities lie, and what each arena asks for
     beyond its demands. The result is a layout of its own, which sessions use by `session run
-    --calibration NAME`. An agent that it was calibrated by is refused there; leave it out with
+    --calibration NAME`. An agent whose outcomes it used is refused there; leave it out with
     --without. The server extra is needed on this machine too.
     """
     from animalcat.cli.shared.arena_outcomes import mark_battery, on_battery

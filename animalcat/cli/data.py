@@ -47,11 +47,11 @@ _SHOWN: Final = 20
 @app.command()
 @without("--server")
 def verify() -> None:
-    """Look whether all of a store is as it was stored.
+    """Check that everything in a store is as it was stored.
 
     That is the database, every session with its chain, recordings and fits, all batteries, layouts
-    and campaigns. Everything that was changed, is gone or cannot be read is named with what to do,
-    and the exit code is 1 then. The store may be in use.
+    and campaigns. Everything that was changed, is gone or cannot be read is named with what to do;
+    the exit code is then 1. The store may be in use.
     """
     with _work("looking through the store") as tell:
         found = stores.verify(data_folder(), tell=tell)
@@ -87,8 +87,8 @@ def backup(
 ) -> None:
     """Back up a store, which may be in use, to an archive that only you may read.
 
-    Nothing looks like a backup before it is whole. Ends with code 1 if files of the store are gone
-    or were changed.
+    Nothing looks like a backup before it is complete. Ends with code 1 if files of the store are
+    gone or were changed.
     """
     with _work("backing up") as tell:
         made = stores.backup(data_folder(), to, with_keys=with_keys, tell=tell)
@@ -160,8 +160,9 @@ def prune(
 ) -> None:
     """Remove sessions by age or owner: say what would be lost, and with --yes remove it.
 
-    All that is said has to be so. What is being played stays. A campaign goes with its sessions
-    where all of them are over and meant; else they stay. `animalcat delete` removes by name.
+    A session has to meet all conditions that are given. What is being played stays. A campaign is
+    removed with its sessions where all of them are over and chosen; otherwise they stay. `animalcat
+    delete` removes by name.
     """
     folder = data_folder()
     with _work("looking") as tell:

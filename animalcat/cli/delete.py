@@ -32,7 +32,7 @@ def command(
         bool, typer.Option("--yes", help="Delete it; otherwise only say what would go.")
     ] = False,
 ) -> None:
-    """Say what would be lost of what is named, and with --yes delete it.
+    """Show what deleting something would lose, and with --yes delete it.
 
     Owners and administrators may. What is being played stays, and so does a battery with which
     something that stays was made. `animalcat data prune` removes by age or owner.

@@ -188,11 +188,11 @@ def compare(
 ) -> None:
     """Compare agents, from the draws of their posteriors.
 
-    For each node it is said how the agents rank, which cannot be told apart, and how much more the
-    first of them has than each other, with probabilities and 90 % intervals. What was different
-    when they were measured is said. Different layouts, backends or observations are compared only
-    with --mixed. Of up to five agents that were given the same arenas it is said which are told
-    apart by their success, and which are alike within --margin.
+    For each node it says how the agents rank, which cannot be told apart, and how much more the
+    first has than each of the others, with probabilities and 90 % intervals. It names what differed
+    when they were measured. Different layouts, backends or observations are compared only with
+    --mixed. For up to five agents that were given the same arenas it says which are told apart by
+    their success, and which are alike within --margin.
     """
     from animalcat.cli.shared.comparing import (
         read_measured,

@@ -51,13 +51,12 @@ _WORDS: Final = {b"\x08\x01": "serving", b"\x08\x02": "not serving"}
 
 @app.command()
 def status() -> None:
-    """Say whether a server and its services are well, and count its sessions and operations.
+    """Show whether a server and its services are healthy, and count its sessions and operations.
 
-    Says where its simulators and fits are too, and what sessions wait for.
+    Also shows where its simulators and fits are, what sessions wait for, and last what was refused
+    since the server started, and to whom.
 
-    Says last what was refused since the server started, and to whom.
-
-    Ends with code 4 if no server runs, and with 1 if one of its services is not well, or if it
+    Ends with code 4 if no server runs, and with 1 if one of its services is not healthy, or if it
     takes no work: its database is not written, it lacks memory or room on the disk, or it drains.
     """
     if not common().server:

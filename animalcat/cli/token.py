@@ -76,8 +76,8 @@ def create(
 ) -> None:
     """Make a token, and print it once.
 
-    It is kept nowhere: the server knows only its digest. It holds at once, also for a server that
-    is running.
+    It is stored nowhere: the server keeps only its digest. It is valid at once, even for a
+    running server.
     """
     with _errors():
         only = [names.parse_session(name) if "/" in name else name for name in session or ()]
@@ -156,7 +156,7 @@ def link(
 ) -> None:
     """Make a link to the web pages of the server that runs, which lets one browser in, once.
 
-    It is good for a quarter of an hour, and holds no token.
+    It is valid for a quarter of an hour, and contains no token.
     """
     from animalcat.service.host.lock import web_address
     from animalcat.service.web.visits import link_to, visits_of

@@ -100,11 +100,11 @@ def clinic(
 ) -> None:
     """Examine items by what any agents did on them, on arenas or on anything else.
 
-    It names items that tell nothing (nobody or everybody passes them, or able agents pass them no
-    more often), whose key seems reversed, that contradict their demands, that differ between groups
-    of agents of equal ability, and twins; and says what all items together can at best tell, what a
-    short form loses, and how many more agents would decide what is open. Of the alarms of each
-    kind, 5 in 100 are false.
+    It names items that are uninformative (nobody or everybody passes them, or able agents pass them
+    no more often), whose key seems reversed, that contradict their demands, that differ between
+    groups of agents of equal ability, and twins; and says what all items together can show at best,
+    what a short form loses, and how many more agents would settle what is unclear. Of the alarms of
+    each kind, 5 in 100 are false.
     """
     from animalcat.doors.clinic import answers
     from animalcat.doors.clinic.examining import clinic as examine

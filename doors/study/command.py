@@ -126,7 +126,7 @@ def run(
     """Run a study until Ctrl-C: participants come by the link that is printed.
 
     Their sessions are played by the server that works on the data directory, or by one that ends
-    with this command. Whoever was there when it ended goes on when it runs again.
+    with this command. Participants who were there when it ended go on when it runs again.
     """
     from animalcat.doors.study.running import link_of, run_study
 
@@ -217,7 +217,7 @@ def withdraw(
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
 ) -> None:
-    """Erase a person: trials, recordings, profile and identity. A dated tombstone stays."""
+    """Erase a person: trials, recordings, profile and identity. A dated tombstone remains."""
     from animalcat.doors.study.running import withdraw_person
 
     home, study = _kept_place(name)
@@ -286,7 +286,7 @@ def rehearse(
     """Say what to expect before anybody is paid: minutes, precision and dropouts.
 
     Simulated people go through the study by the same rules as real ones. They are drawn from the
-    layout's prior. A round that is passed takes half of its time limit, one that fails all of it.
+    layout's prior. A passed round takes half of its time limit, a failed one all of it.
     """
     from animalcat.doors.study.rehearsal import rehearsal_values
     from animalcat.doors.study.rehearsal import rehearse as let_go

@@ -199,7 +199,7 @@ def features(
 
     These are for example how long and winding the way to the nearest reward is, and from where the
     reward is seen. What an arena leaves to chance is drawn from the seed first. One arena is shown
-    with the reason where a feature does not apply; of several, the table leaves out features that
+    with the reason where a feature does not apply; for several, the table leaves out features that
     none of them has. The exit code is 1 when an arena cannot be read or built.
     """
     chance = chance_of(rng, seed, build)

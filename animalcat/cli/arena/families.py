@@ -113,8 +113,8 @@ def make(
     One arena is printed, several are listed; with -o they are written, each into a file of its own,
     beside instances.json, which says what each of them is. The same seed makes the same arenas.
 
-    Without a family, those that come with the project or with plugins are listed; of a plugin's
-    code none is run for that. --about shows one with its paradigms, with what its parameters are
+    Without a family, those that come with the project or with plugins are listed; no plugin's
+    code is run for that. --about shows one with its paradigms, with what its parameters are
     drawn from, and with its controls.
     """
     if about or not family:

@@ -85,9 +85,9 @@ def explain(
 ) -> None:
     """Explain why an episode was failed or passed.
 
-    What its arena asked for stands beside what the agent has, with what most likely decided. It is
-    predicted how a like arena without that demand would end, and which arena would tell the
-    candidate explanations apart. The posterior knows all outcomes of the session.
+    What its arena asked for stands beside what the agent has, with what most likely decided. It
+    predicts how the same arena without that demand would end, and names the arena that best
+    distinguishes the explanations. The posterior uses all outcomes of the session.
     """
     from animalcat.cli.episode.explaining import explain_one
 
@@ -152,7 +152,7 @@ def replay(
     """Show recorded episodes, and play them again.
 
     They are played again to verify them (--verify) or to draw them (--frames, --video, --play). The
-    exit code is 1 when a recording is damaged, or when it does not come out the same under
+    exit code is 1 when a recording is damaged, or when it differs under
     --verify, which compares backends too (--backend).
     """
     # Lists need neither recordings nor a simulator, which come with the server extra.

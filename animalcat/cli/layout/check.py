@@ -78,7 +78,7 @@ def command(
 ) -> None:
     """Check whether a layout describes the outcomes of agents, or whether it is calibrated.
 
-    With --table, predictive checks say whether the layout makes up outcomes like these. Residuals
+    With --table, predictive checks say whether the layout generates outcomes like these. Residuals
     say where it does not, and held-out outcomes say how well it predicts.
 
     With --simulated, agents are drawn from the layout's prior and measured, and the intervals must

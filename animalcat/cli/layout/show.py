@@ -110,8 +110,9 @@ def show(
     With --session, the YAML text that the session was made with is printed. It can be used as a
     layout file again.
 
-    Without a name, layouts are listed: the shipped ones with their variants, those of plugins, of
-    whose code none is run, and those that sessions brought along, yours and those of nobody.
+    Without a name, layouts are listed: the shipped ones with their variants, those of plugins,
+    whose code is not run, and those that sessions brought along, yours and those that belong to
+    nobody.
     """
     if name is None and session is None:
         if variant or output is not None:

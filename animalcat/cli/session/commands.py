@@ -87,7 +87,7 @@ class RulingName(StrEnum):
 def run(plan: SessionPlan) -> None:
     """Measure an agent, and print its profile.
 
-    The agent plays until every capability of the layout is known, or until a limit is reached.
+    The agent plays until enough is known about every capability, or until a budget is used up.
     With --elsewhere the session waits for an agent that connects by itself: by `animalcat agent
     run`, as a RemoteEnv, or as code for Animal-AI on the stand-in (ANIMALCAT_SESSION).
     """
@@ -163,7 +163,7 @@ def resume(
 ) -> None:
     """Go on with a session where it stopped, or give a finished one more episodes.
 
-    Nothing is played twice, and what was played counts. The profile is made anew at the end.
+    Nothing is played twice, and what was played counts. The profile is made again at the end.
     """
     builds = [build.absolute() for build in allow_build or ()]
     with client_for(builds=builds, plugins=allow_plugin or ()) as client:
@@ -249,13 +249,13 @@ def show(
 ) -> None:
     """Show how far a session is, and why it chose the last arenas.
 
-    --follow shows on a terminal a table that changes, else a line now and then. Ctrl-C ends
-    following alone. The exit code is 1 when the session does not finish, or some of its arenas
+    --follow shows a changing table on a terminal, otherwise a line now and then. Ctrl-C ends only
+    the following. The exit code is 1 when the session does not finish, or some of its arenas
     could not be played.
 
-    --verify looks at its records and recordings, the files of its fits, its arenas with their
-    demands, and its layout. Everything that was changed, is gone or cannot be read is named, and
-    the exit code is 1 then. The digest that is printed stands for all of it: note it elsewhere.
+    --verify checks its records and recordings, the files of its fits, its arenas with their
+    demands, and its layout. Everything that was changed, is gone or cannot be read is named; the
+    exit code is then 1. The digest that is printed stands for all of it: note it elsewhere.
     """
     if follow or verify:
         (watch if follow else _verify)(session)
@@ -299,7 +299,7 @@ def _provenance(client: Client, session: Session) -> Mapping[str, Any]:
 def cancel(session: SessionArgument) -> None:
     """End a session before it is over.
 
-    What it has found out stays.
+    What it has found out is kept.
     """
     with client_for() as client:
         _show(client.cancel_session(session))

@@ -77,7 +77,7 @@ def setup(
         ),
     ] = "",
 ) -> None:
-    """Make ready what plays arenas on Unity builds.
+    """Set up what plays arenas on Unity builds.
 
     That is a Python environment that drives builds, and a build, which is found or downloaded.
     """
