@@ -12,11 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NotRequired, TypedDict
 
+import gymnasium
 import numpy as np
 
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.envs.register import ARENA_ID
 from animalcat.envs.sim.builder import build_level
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.physics import Physics
@@ -30,6 +32,8 @@ from tests.small import start, thing
 
 PERIOD: Final = 3
 RAYS: Final = ObservationSpec(rays=RaySpec(), decision_period=PERIOD)
+EIGHT: Final = 8
+PAIRS: Final = np.array([divmod(action, 3) for action in range(ACTIONS)])
 CHUNK: Final = 100
 """Decisions between two looks at the clock; each chunk plays a fresh arena."""
 
@@ -77,10 +81,16 @@ def run(quick: bool = False) -> list[Row]:
         "camera 150x150": (ObservationSpec(CameraSpec(150), None, PERIOD), ">= 600"),
     }
     players = [_player(spec) for spec, _ in specs.values()]
-    bare, *rates = _rates(chunks, [_bare, *players])
+    bare, *rates, single, sync, several = _rates(
+        chunks, [_bare, *players, _gymnasium(), _vector("sync"), _vector("vector_entry_point")]
+    )
     rows = [_row("bare PhysX stepping", bare, "decisions/s", None)]
     for (name, (_, target)), rate in zip(specs.items(), rates, strict=True):
         rows.append(_row(f"simulator, {name}", rate, "decisions/s", bare, target))
+    rows.append(_row("Gymnasium, rays", single, "decisions/s", bare, ">= 0.72 of bare"))
+    for name, steps in (("SyncVectorEnv", sync), ("ArenaVectorEnv", several)):
+        eight = [EIGHT * rate for rate in steps]
+        rows.append(_row(f"eight in a {name}, rays", eight, "decisions/s", bare))
     seen = "camera 84x84, beside rays"
     rows.append(_row(seen, rates[2], "decisions/s", rates[1], ">= 0.28 of rays"))
     with TemporaryDirectory() as folder:
@@ -132,6 +142,30 @@ def _player(spec: ObservationSpec) -> Callable[[], Callable[[int], object]]:
     def prepare() -> Callable[[int], object]:
         environment.load(scene, 0)
         return environment.step
+
+    return prepare
+
+
+def _gymnasium() -> Callable[[], Callable[[int], object]]:
+    env = gymnasium.make(ARENA_ID, arena=to_yaml(arena()), sensors=["rays"])
+
+    def prepare() -> Callable[[int], object]:
+        env.reset(seed=0)
+        return lambda action: env.step(PAIRS[action])
+
+    return prepare
+
+
+def _vector(mode: str) -> Callable[[], Callable[[int], object]]:
+    """Steps of `EIGHT` arenas at once."""
+    text = to_yaml(arena())
+    envs = gymnasium.make_vec(
+        ARENA_ID, EIGHT, vectorization_mode=mode, arena=text, sensors=["rays"]
+    )
+
+    def prepare() -> Callable[[int], object]:
+        envs.reset(seed=0)
+        return lambda action: envs.step(np.roll(PAIRS, action, axis=0)[:EIGHT])
 
     return prepare
 

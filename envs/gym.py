@@ -14,14 +14,14 @@ import numpy.typing as npt
 from animalcat.arena_configs.builds import NEWEST, build_named
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.reading import read_arena
-from animalcat.envs.answers import Answer, read_answer
+from animalcat.envs.answers import Answer
 from animalcat.envs.backends import make_environment
 from animalcat.envs.spaces import (
     GymObservation,
     action_space,
     choose_sensors,
     observation_space,
-    read_pair,
+    read_actions,
     to_gym,
 )
 from animalcat.envs.types import (
@@ -219,25 +219,26 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             ValueError: It is no action; the text shows it, and the right forms.
             RuntimeError: No episode is open, or the backend failed.
         """
-        number, *more = read_answer(read_pair(action, self.action_space)).actions
+        numbers = read_actions(action, self.action_space)
         if not self._open:
             over = "the episode is over" if self._begun else "no episode is open"
             raise RuntimeError(f"{over}: call reset() to start one")
-        step = self._backend.step(number)
+        step = self._backend.step(numbers[0])
         seen, reward = self._to_observation(step), step.reward
-        for number in more:
+        for number in numbers[1:]:
             if step.phase is Phase.LAST:
                 break
             step = self._backend.step(number)
             seen, reward = self._to_observation(step), reward + step.reward
         ended_by = step.ended_by
-        self._open = step.phase is not Phase.LAST
+        if step.phase is not Phase.LAST:
+            return seen, reward, False, False, {}
+        self._open = False
         if ended_by is EndedBy.FAULT:
             raise RuntimeError("the backend failed in mid-episode: reset() starts a new one")
         info = {"ended_by": ended_by.name.lower()} if ended_by is not None else {}
         truncated = ended_by is EndedBy.TIME_LIMIT
-        terminated = step.phase is Phase.LAST and not truncated
-        return seen, reward, terminated, truncated, info
+        return seen, reward, not truncated, truncated, info
 
     def snapshot(self) -> Snapshot:
         """This point of the episode, for `restore`; the wrappers around have no part in it.

@@ -29,6 +29,7 @@ from animalcat.portable.compiled import tan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from animalcat.envs.sim.looks import Pieces
     from animalcat.envs.sim.scene import Scene
     from animalcat.envs.types import CameraSpec
 
@@ -61,31 +62,54 @@ def render(
     if dark:
         return np.zeros(spec.shape, np.uint8)
     x, y, z, yaw = float(origin[0]), float(origin[1]), float(origin[2]), float(yaw_degrees)
-    arrays = (
-        scene.kind,
-        scene.center,
-        scene.rotation,
-        scene.half,
-        scene.color,
-        scene.style,
-        scene.active,
-        scene.look,
-        scene.picture,
-        scene.pixels,
-        pieces(),
-        from_afar(scene.center, x, y, z),
-    )
     n = spec.resolution
     focal = n / 2 / tan(FIELD_OF_VIEW / 360.0 * pi)
-    light = np.empty((n, n, 3), np.float32)
-    depth = clear_depth(y, n, focal)
     shortening, sky = sky_light(n, focal)
-    draw_primitives(*arrays, False, x, y, z, yaw, focal, light, depth)
-    draw_surroundings(
-        x, y, z, yaw, focal, shortening, sky, brick_shades(), picket_shades(), light, depth
-    )
-    draw_primitives(*arrays, True, x, y, z, yaw, focal, light, depth)
-    return _encode(light, _codes(), spec.grayscale)
+    return _picture(
+        scene.kind, scene.center, scene.rotation, scene.half, scene.color, scene.style,
+        scene.active, scene.look, scene.picture, scene.pixels, pieces(),
+        x, y, z, yaw, focal, shortening, sky, brick_shades(), picket_shades(),
+        _codes(), spec.grayscale,
+    )  # fmt: skip
+
+
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
+def _picture(
+    kind: Bytes,
+    center: Floats,
+    rotation: Floats,
+    half: Floats,
+    color: Floats,
+    style: Bytes,
+    active: npt.NDArray[np.bool_],
+    look: npt.NDArray[np.int8],
+    picture: npt.NDArray[np.int32],
+    pixels: Bytes,
+    pieces: Pieces,
+    x: float,
+    y: float,
+    z: float,
+    yaw: float,
+    focal: float,
+    shortening: Floats,
+    sky: Floats,
+    bricks: npt.NDArray[np.float64],
+    pickets: npt.NDArray[np.float64],
+    codes: Bytes,
+    grayscale: bool,
+) -> Bytes:
+    """`render` over plain arrays; to hand them over once takes a fifth less time than by parts."""
+    n = len(shortening)
+    order = from_afar(center, x, y, z)
+    light, depth = np.empty((n, n, 3), np.float32), clear_depth(y, n, focal)
+    for see_through in (False, True):
+        draw_primitives(
+            kind, center, rotation, half, color, style, active, look, picture, pixels, pieces,
+            order, see_through, x, y, z, yaw, focal, light, depth,
+        )  # fmt: skip
+        if not see_through:
+            draw_surroundings(x, y, z, yaw, focal, shortening, sky, bricks, pickets, light, depth)
+    return _encode(light, codes, grayscale)
 
 
 @lru_cache(maxsize=1)
@@ -103,7 +127,7 @@ def _codes() -> Bytes:
     return np.round(255 * np.where(light <= 0.0031308, 12.92 * light, curve)).astype(np.uint8)
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _encode(light: Floats, codes: Bytes, grayscale: bool) -> Bytes:
     """Linear light as codes, or as the rounded mean of the three."""
     n = len(light)

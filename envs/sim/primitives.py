@@ -83,6 +83,7 @@ _ORANGE: Final = (0.98, 0.21, 0.045)
 _BLUE: Final = (0.0, 0.521, 1.0)
 
 
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def from_afar(center: Floats, x: float, y: float, z: float) -> npt.NDArray[np.int64]:
     """Primitives from far to near by the centre, as Unity mixes transparent ones.
 
@@ -92,11 +93,19 @@ def from_afar(center: Floats, x: float, y: float, z: float) -> npt.NDArray[np.in
         y: Of the eye.
         z: Of the eye.
     """
-    dx, dy, dz = (center - np.array([x, y, z])).T
-    return np.argsort(-(dx * dx + dy * dy + dz * dz), kind="stable")
+    away, order = np.empty(len(center)), np.empty(len(center), np.int64)
+    for k in range(len(center)):
+        dx, dy, dz = center[k, 0] - x, center[k, 1] - y, center[k, 2] - z
+        away[k] = dx * dx + dy * dy + dz * dz
+        place = k  # from far to near, among those that are before it
+        while place > 0 and away[order[place - 1]] < away[k]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = k
+    return order
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def draw_primitives(
     kind: Bytes,
     center: Floats,

@@ -156,7 +156,7 @@ def picket_shades() -> npt.NDArray[np.float64]:
     return cells
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def clear_depth(y: float, resolution: int, focal: float) -> Floats:
     """(n, n) depth of the floor seen from height y, infinite where it is not seen."""
     depth = np.empty((resolution, resolution), np.float32)
@@ -166,7 +166,7 @@ def clear_depth(y: float, resolution: int, focal: float) -> Floats:
     return depth
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def draw_surroundings(
     x: float,
     y: float,

@@ -250,7 +250,6 @@ def step_as_vector(arena_yaml: str, *, flat: bool) -> tuple[bytes, list[float], 
     envs = gymnasium.make_vec(
         "animalcat/Arena-v0",
         num_envs=1,
-        vectorization_mode="sync",
         arena=arena_yaml,
         flat_actions=flat,
         sensors=["rays"],

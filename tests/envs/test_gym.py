@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
 from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.loader import load_text
@@ -17,6 +20,7 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.gym import NAVIGATION, ArenaEnv
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import EndedBy, Phase
+from animalcat.envs.vector import ArenaVectorEnv
 
 ROOT = Path(__file__).resolve().parents[2]
 AHEAD = """\
@@ -65,16 +69,67 @@ def test_the_client_alone_has_the_contract_and_the_agents() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_vectorised() -> None:
-    envs = gymnasium.make_vec(
-        "animalcat/Arena-v0", num_envs=3, vectorization_mode="sync", sensors=["rays"]
+@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("sensors", [["rays"], ["camera", "velocity"]])
+def test_arenas_in_a_row_are_what_gymnasium_s_own_vector_gives(
+    mode: AutoresetMode, sensors: list[str]
+) -> None:
+    options: dict[str, Any] = {
+        "arena": [ahead("GoodGoal"), ahead("BadGoal"), ahead("Wall", 9), NAVIGATION],
+        "camera": True,
+        "resolution": 16,
+        "sensors": sensors,
+        "decision_period": 7,
+        "keep_unpassable": True,
+    }
+    ours = gymnasium.make_vec("animalcat/Arena-v0", 3, autoreset_mode=mode, **options)
+    theirs = gymnasium.make_vec(
+        "animalcat/Arena-v0",
+        3,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": mode},
+        **options,
     )
-    observation, _ = envs.reset(seed=5)
-    assert observation.shape == (3, 70)
-    for _ in range(5):
-        observation, *_ = envs.step(envs.action_space.sample())
-    assert len(np.unique(observation, axis=0)) == 3
-    envs.close()
+    assert isinstance(ours, ArenaVectorEnv)
+    assert ours.metadata == theirs.metadata
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    same, kept = assert_same_answers, list[tuple[Any, Any]]()
+    same(ours.reset(seed=[5, 9, 0]), theirs.reset(seed=[5, 9, 0]))  # type: ignore[arg-type]
+    ours.action_space.seed(0)
+    ends = Counter[str]()
+    for number in range(90):
+        actions = ours.action_space.sample()
+        if number % 3:
+            actions[:] = FORWARD
+        one, other = ours.step(actions), theirs.step(actions)
+        same(one, other)
+        kept.append((one, deepcopy(one)))
+        told = one[4].get("final_info", one[4])
+        ends.update(end for end in told.get("ended_by", ()) if end)
+        over = one[2] | one[3]
+        if mode is AutoresetMode.DISABLED and over.any():
+            same(*(envs.reset(options={"reset_mask": over}) for envs in (ours, theirs)))
+    assert min(ends["goal"], ends["time_limit"], ends["death"]) > 1
+    for given, copy in kept:
+        same(given, copy)  # no later step writes into what an earlier one gave
+    ours.close()
+    theirs.close()
+
+
+def assert_same_answers(one: Any, other: Any) -> None:
+    """The same numbers of the same types, to the bit, all the way down."""
+    assert type(one) is type(other)
+    if isinstance(one, dict):
+        assert list(one) == list(other)
+        one, other = tuple(one.values()), tuple(other.values())
+    if isinstance(one, tuple) or getattr(one, "dtype", "") == "O":
+        assert len(one) == len(other)
+        for mine, its in zip(one, other, strict=True):
+            assert_same_answers(mine, its)
+    else:
+        assert getattr(one, "dtype", None) == getattr(other, "dtype", None)
+        assert np.array_equal(one, other)
 
 
 def test_either_form_of_action_does_the_same() -> None:
