@@ -184,6 +184,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	cd protos && ../$(BIN)/buf lint
 	$(BIN)/python -m tests.sizes
+	$(BIN)/python -m tests.figures
 
 types: $(STAMP)
 	$(BIN)/pyright

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from animalcat.cli.shared.output import print_json, print_table, status
+from benchmarks.birth import COVERS, keep
 
 PARTS: Final[Mapping[str, str]] = {
     "speed": "this tree beside the commit that landed last",
@@ -28,8 +29,8 @@ PARTS: Final[Mapping[str, str]] = {
     "fuzz": "damaged inputs",
 }
 """What there is: those of speed take minutes, the rest up to half an hour each."""
-KEPT: Final = ("saving", "coverage", "recovery")
-"""Parts that can write what they found to a folder."""
+IN_PARTS: Final = ("saving", "coverage", "recovery")
+"""Those of `COVERS` that keep a file for each of their sections by themselves."""
 COLUMNS: Final = (
     *("name", "cold", "warm", "median", "p99", "unit", "baseline", "ratio"),
     *("value", "low", "high", "target", "aim", "met", "note"),
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--keep",
         type=Path,
         metavar="FOLDER",
-        help=f"write rows, seeds and mean curves there ({', '.join(KEPT)})",
+        help=f"write what was found there, with its birth ({', '.join(COVERS)})",
     )
     parser.add_argument(
         "--inputs",
@@ -66,18 +67,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if unknown := {*options.parts} - {*PARTS}:
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    if options.keep is not None and not {*options.parts} <= {*KEPT}:
-        parser.error(f"--keep goes with {', '.join(KEPT)}")
+    if options.keep is not None and not {*options.parts} <= {*COVERS}:
+        parser.error(f"--keep goes with {', '.join(COVERS)}")
     if options.inputs is not None and (options.parts != ["fuzz"] or options.inputs < 100):
         parser.error("--inputs goes with fuzz, and is at least 100")
     if not options.parts:
         parser.print_help()
-    given = {**{key: [options.keep] for key in KEPT}, "fuzz": [options.inputs]}
+    given = {**{key: [options.keep] for key in IN_PARTS}, "fuzz": [options.inputs]}
     results: dict[str, list[dict[str, Any]]] = {}
     for part in options.parts:
         module = importlib.import_module(f"benchmarks.{part}")
         with status(f"measuring {part}"):
             results[part] = module.run(options.quick, *given.get(part, []))
+        if options.keep is not None and part not in IN_PARTS:
+            keep(options.keep / f"{part}.json", part, {"rows": results[part]})
         if not options.json:
             used = [c for c in COLUMNS if any(c in row for row in results[part])]
             print_table(results[part], used, title=part)

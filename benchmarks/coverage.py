@@ -78,7 +78,7 @@ def run(quick: bool, keep: Path | None = None) -> Rows:
         found = rows(chosen, rounds)
         made += found
         if keep is not None:
-            keep_rounds(keep, name, rounds, found, monotonic() - began)
+            keep_rounds(keep, "coverage", name, rounds, found, monotonic() - began)
     return made
 
 

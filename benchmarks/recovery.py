@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
@@ -20,6 +19,7 @@ from animalcat.arena_configs.batteries.sizing import full_size
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.recipes import build_recipe
+from benchmarks import birth
 from benchmarks import recovery_agents as agents
 from benchmarks.recovery_agents import SITES, Plant, Site
 from benchmarks.recovery_sessions import Found, Task, run_sessions
@@ -150,7 +150,6 @@ def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Ro
     rows += _alarm_rows(name, tried, able, found)
     rows += _kind_rows(name, singles, able, found)
     if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
         report = {
             "site": name,
             "size": asdict(size),
@@ -158,8 +157,7 @@ def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Ro
             "rows": rows,
             "sessions": [asdict(one) for one in found.values()],
         }
-        text = json.dumps(report, indent=1) + "\n"
-        (keep / f"{name}.json").write_text(text, "utf-8")
+        birth.keep(keep / "recovery" / f"{name}.json", "recovery", report)
     return rows
 
 

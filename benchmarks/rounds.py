@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ import numpy as np
 from rich.progress import Progress
 
 from animalcat.cli.shared.output import progress_console
+from benchmarks.birth import keep
 from benchmarks.sessions import Task, Trajectory, World, run_tasks
 
 Rows: TypeAlias = list[dict[str, Any]]
@@ -39,9 +39,10 @@ def play(
     return [made[i : i + size] for i in range(0, len(made) - size + 1, size)]
 
 
-def keep_rounds(folder: Path, name: str, rounds: Rounds, rows: Rows, seconds: float) -> None:
-    """Keep a section's rows, seeds and mean curves as JSON."""
-    folder.mkdir(parents=True, exist_ok=True)
+def keep_rounds(
+    folder: Path, part: str, name: str, rounds: Rounds, rows: Rows, seconds: float
+) -> None:
+    """Keep a section's rows, seeds and mean curves as JSON, with their birth."""
     report = {
         "section": name,
         "rounds": len(rounds),
@@ -50,7 +51,7 @@ def keep_rounds(folder: Path, name: str, rounds: Rounds, rows: Rows, seconds: fl
         "rows": rows,
         "curves": _curves(rounds),
     }
-    (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    keep(folder / part / f"{name}.json", part, report)
 
 
 def _curves(rounds: Rounds) -> list[dict[str, Any]]:

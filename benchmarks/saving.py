@@ -136,7 +136,7 @@ def of_battery(battery: BuiltBattery, quick: bool = False, keep: Path | None = N
         return [{"name": f"{battery.name}: no round of sessions was done in {seconds:g} s"}]
     made = rows(battery, rounds)
     if keep is not None:
-        keep_rounds(keep, battery.name, rounds, made, time.monotonic() - start)
+        keep_rounds(keep, "saving", battery.name, rounds, made, time.monotonic() - start)
     return made
 
 

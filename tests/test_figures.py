@@ -1,6 +1,7 @@
-"""The tables of the documentation are those of the data that is kept with them.
+"""Figures of pages are those of the results that are kept with them.
 
-The figures come from runs of minutes to hours, so a test cannot make them again.
+They come from runs of minutes to hours, so a test cannot make them again. `python -m tests.figures`
+says which of them are due.
 """
 
 from __future__ import annotations
@@ -8,12 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+import pytest
+
+from tests import figures
+from tests.checks import ROOT
+from tests.figures import MARK, RESULTS, all_figures, rounds_to
+
 DOCS = ROOT / "docs"
-RESULTS = ROOT / "benchmarks" / "results" / "adaptive"
+FIGURE = re.compile(r"\d (?:%|times|decisions a second|simulated agents)|Spearman")
+"""How a figure of README or the paper looks, where it does not stand in a block of code."""
 
 
 def rows(page: str, heading: str) -> Iterator[dict[str, str]]:
@@ -33,19 +39,38 @@ def rows(page: str, heading: str) -> Iterator[dict[str, str]]:
 def show_value(text: str, *values: Any) -> bool:
     """Whether the numbers in a text are these values, each rounded as it stands there."""
     numbers = re.findall(r"-?\d+(?:\.\d+)?(?:e-\d+)?", text)
-    return len(numbers) == len(values) and all(map(_rounds_to, numbers, values))
+    return len(numbers) == len(values) and all(map(rounds_to, numbers, values))
 
 
-def _rounds_to(number: str, value: float) -> bool:
-    digits, _, exponent = number.partition("e")
-    decimals = len(digits.partition(".")[2])
-    unit = 10.0 ** (int(exponent or 0) - decimals)
-    return abs(float(number) - value) <= 0.5 * unit * (1 + 1e-6)
+@pytest.mark.parametrize("one", all_figures(), ids=lambda one: f"{one.page}: {' '.join(one.said)}")
+def test_a_figure_is_that_of_its_result(one: figures.Figures) -> None:
+    assert all(map(rounds_to, one.said, one.values)), one.values
+    assert one.result["birth"].keys() >= {"command", "commit", "day", "machine", "versions"}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/paper/paper.md"])
+def test_every_figure_has_a_mark(page: str) -> None:
+    text = re.sub(r"^```.*?^```$|!\[.*?\]\(.*?\)", "", (ROOT / page).read_text(), flags=re.M | re.S)
+    bare = [p for p in text.split("\n\n") if FIGURE.search(MARK.sub("", p)) and not MARK.search(p)]
+    assert not bare, "tests/figures.py says how a figure is marked"
+
+
+def test_what_is_due_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    born = {"covers": "tests/figures.py", "digest": figures.digest("tests/figures.py")}
+    assert not figures.is_due(born)
+    assert figures.is_due({**born, "covers": "tests"})
+    assert figures.is_due({**born, "digest": ""})
+    assert figures.main() == 0
+    assert "README.md: 26,000 (simulator, rays)" in capsys.readouterr().out
+    assert rounds_to("26,000", 26_400)
+    assert not rounds_to("26,000", 26_600)
+    assert rounds_to("0.95", 0.954)
+    assert not rounds_to("0.95", 0.956)
 
 
 def test_adaptive_testing() -> None:
-    kept = [row for f in RESULTS.glob("*.json") for row in json.loads(f.read_text())["rows"]]
-    known = {row["name"]: row for row in kept}
+    kept = [json.loads(file.read_text())["rows"] for file in RESULTS.rglob("*.json")]
+    known = {row["name"]: row for rows in kept for row in rows}
     table = [
         row
         for row in rows("research/adaptive.md", "What was measured")
@@ -67,7 +92,7 @@ def test_adaptive_testing() -> None:
 def test_calibration() -> None:
     kept = {
         (run["layout"]["name"], run["layout"]["variant"]): run
-        for run in json.loads((DOCS / "data" / "calibration.json").read_text())["calibrations"]
+        for run in json.loads((RESULTS / "calibration.json").read_text())["rows"]
         if run["seed"] == 0
     }
     table = [
@@ -78,6 +103,6 @@ def test_calibration() -> None:
         run = kept[row["layout"], row["variant"]]
         nodes = run["nodes"].values()
         coverage = [node["coverage"] for node in nodes]
-        assert show_value(row["pooled coverage"], run["pooled"]), row
+        assert show_value(row["pooled coverage"], run["value"]), row
         assert show_value(row["coverage by node"], min(coverage), max(coverage)), row
         assert show_value(row["least p"], min(node["uniformity"] for node in nodes)), row

@@ -141,6 +141,6 @@ def test_the_table_is_made_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found["value"] == pytest.approx(1.0)
     assert named["aaio: what smallest moves besides"]["note"] == "navigationAbility"
     assert "value" in named["aaio: single weakness has the lowest standing"]
-    kept = json.loads((tmp_path / "aaio.json").read_text())
+    kept = json.loads((tmp_path / "recovery" / "aaio.json").read_text())
     assert kept["rows"] == rows
     assert len(kept["sessions"]) == 2 * 3 + 1 + 5 + 1
