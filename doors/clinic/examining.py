@@ -59,16 +59,16 @@ FINDINGS: Final[Mapping[str, Finding]] = {
     "tells": Finding(
         "",
         f"{_PARTED}.",
-        "{tells} of {items} items part the agents: able ones pass them more often than outcomes "
-        "shuffled between agents would.",
+        "{tells} of {items} items separate able agents from weak ones: able ones pass them more "
+        "often than shuffled outcomes would show.",
     ),
     "floor": Finding(
-        "nobody passes", "{few} of {agents} agents passed it: among them it tells next to nothing."
+        "nobody passes", "{few} of {agents} agents passed it: among them it is hardly informative."
     ),
     "ceiling": Finding(
         "everybody passes",
-        "{few} of {agents} agents failed it: among them it tells next to nothing.",
-        "{n} item[|s] tell[s|] next to nothing among these {agents} agents: {floor} that nearly "
+        "{few} of {agents} agents failed it: among them it is hardly informative.",
+        "{n} item[|s] [is|are] hardly informative among these {agents} agents: {floor} that nearly "
         "nobody passes, and {ceiling} that nearly everybody does.",
     ),
     "reversed": Finding(
@@ -78,7 +78,7 @@ FINDINGS: Final[Mapping[str, Finding]] = {
     ),
     "tells little": Finding(
         "able agents pass it no more often",
-        f"{_PARTED}: it tells little of what the others measure.",
+        f"{_PARTED}: it says little about what the others measure.",
         "{n} item[|s] [is|are] passed by weak agents hardly less often than by able ones.",
     ),
     "undecided": Finding(
@@ -88,8 +88,8 @@ FINDINGS: Final[Mapping[str, Finding]] = {
     ),
     "twin": Finding(
         "says what another item says",
-        "Who passes it passes {twins} too, beyond what ability explains: together they tell little "
-        "more than one.",
+        "Agents that pass it pass {twins} too, beyond what ability explains: together they say "
+        "little more than one.",
         "{n} items stand in {groups_of_twins}: {spare} of them could be left out with little loss.",
     ),
     "against its demands": Finding(
@@ -277,8 +277,13 @@ class _Examination:
             )
         rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
         for what, kept, of, why in (
-            ("agent", rows, given.agents, "what an item tells is how it parts agents"),
-            ("item", columns, given.items, "each item is judged by what the others say of agents"),
+            ("agent", rows, given.agents, "an item is informative if it separates agents"),
+            (
+                "item",
+                columns,
+                given.items,
+                "each item is judged by what the others say about agents",
+            ),
         ):
             lost = len(of) - len(kept)
             self._note(lost, f"{{n}} {what}[|s] without any outcome [is|are] left out.")
@@ -288,8 +293,8 @@ class _Examination:
         y = given.outcomes[np.ix_(rows, columns)]
         if np.nanmax(y) == np.nanmin(y):
             raise TableError(
-                f"all outcomes are {np.nanmax(y):g}: nothing parts the agents, so nothing can be "
-                "said of the items"
+                f"all outcomes are {np.nanmax(y):g}: nothing separates the agents, so nothing can "
+                "be said about the items"
             )
         empty, between = int(np.isnan(y).sum()), int(((y > 0.0) & (y < 1.0)).sum())
         self._note(empty, f"{{n}} of {y.size} cells are empty: they count as not played.")
@@ -544,8 +549,8 @@ def _summary(made: Clinic) -> list[str]:
     ]
     order = 0.5 + float(np.arcsin(np.sqrt(made.reliability))) / np.pi
     said.append(
-        f"The whole set can at best tell with a reliability of {made.reliability:.2f}: two of "
-        f"these agents, drawn at random, are put in the right order {100 * order:.0f} times in 100."
+        f"At best, the whole set has a reliability of {made.reliability:.2f}: two of these agents, "
+        f"drawn at random, are put in the right order {100 * order:.0f} times in 100."
     )
     if short := made.short:
         error, spare = short.error, short.at_random.value

@@ -281,7 +281,7 @@ def test_the_command_prints_what_is_found(tmp_path: Path) -> None:
         build(COMMAND), [*COMMAND, str(table), "--outcome", "answer", "--demand", "kind"]
     )
     assert run.exit_code == 0, run.output
-    assert "8 items part the agents" in run.output or "of 8 items part" in run.output
+    assert "8 items separate able agents" in run.output or "of 8 items separate" in run.output
     as_json = CliRunner().invoke(
         build(COMMAND), [*COMMAND, str(table), "--outcome", "answer", "--json"]
     )
