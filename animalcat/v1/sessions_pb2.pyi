@@ -96,6 +96,8 @@ class _PolicyNameEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PolicyName
     """In the order of a list."""
     POLICY_NAME_PLUGIN: _PolicyName.ValueType  # 7
     """As a plugin of the server has it, which another package brings."""
+    POLICY_NAME_RATE: _PolicyName.ValueType  # 8
+    """What tells most about the success rate on the whole battery."""
 
 class PolicyName(_PolicyName, metaclass=_PolicyNameEnumTypeWrapper):
     """Ways to choose the next instance."""
@@ -116,6 +118,8 @@ POLICY_NAME_LISTED: PolicyName.ValueType  # 6
 """In the order of a list."""
 POLICY_NAME_PLUGIN: PolicyName.ValueType  # 7
 """As a plugin of the server has it, which another package brings."""
+POLICY_NAME_RATE: PolicyName.ValueType  # 8
+"""What tells most about the success rate on the whole battery."""
 Global___PolicyName: _TypeAlias = PolicyName  # noqa: Y015
 
 class _SessionState:

@@ -135,7 +135,7 @@ class SharedOptions(TypedDict, total=False):
         str,
         Row("policy.name", "choice", "NAME"),
         "How the next arena is chosen: variance, information, threshold, stratified, random, "
-        "listed, or a plugin of the server.",
+        "listed, rate, or a plugin of the server.",
     ]
     about: Annotated[
         Sequence[str],
@@ -274,7 +274,8 @@ class SessionOptions(SharedOptions, total=False):
         float,
         Row("stop.target_width", "end", "SHARE"),
         "A capability is known only when its 90 % interval is no wider than this share of its "
-        "range. 0 does not ask for it.",
+        "range. 0 does not ask for it. With the policy rate, the session ends when the interval of "
+        "the success rate is no wider.",
     ]
     futility: Annotated[
         float,

@@ -10,15 +10,23 @@ left. It holds if the layout does. Beside it stands one that needs no layout. Wh
 and the number of episodes was set beforehand, the successes are hypergeometric, and the interval is
 the exact one: of the numbers under which neither so few nor so many have a probability below 0.05
 (Clopper and Pearson 1934; for finite populations Wright 1991, Exact confidence bounds when sampling
-from small finite universes). Everywhere else it is one that is valid at any time.
+from small finite universes).
 
-For that each hypothetical number is tested by betting (Waudby-Smith and Ramdas 2020, Confidence
-sequences for sampling without replacement; 2024, Estimating means of bounded random variables by
-betting). When an instance is drawn, something is staked against every number, and those are
-rejected for good against which the stakes have grown tenfold. Under the true number no betting wins
-in the long run, so it is ever rejected with a probability of at most 0.1 (Ville's inequality). So
-the intervals of all episodes hold *together*, however instances are chosen and whenever one looks
-or stops.
+Draws for the rate (the policy "rate") are in proportion to the standard deviation of the outcome
+that is predicted, with a floor. Every draw alone then estimates the successes that were left: the
+sum of the predictions, and the error of the one prediction over its propensity (Zrnic and Candes
+2024, Active statistical inference; Angelopoulos and others 2023, Prediction-powered inference).
+Their mean, weighted by the inverse of the variance that is predicted for each, has an interval by
+the normal theory of martingales. Its variance is the greater of what was seen and what was
+predicted. So it is approximate, and for a number of episodes that was set beforehand.
+
+Everywhere else the interval is one that is valid at any time. For that each hypothetical number is
+tested by betting (Waudby-Smith and Ramdas 2020, Confidence sequences for sampling without
+replacement; 2024, Estimating means of bounded random variables by betting). When an instance is
+drawn, something is staked against every number, and those are rejected for good against which the
+stakes have grown tenfold. Under the true number no betting wins in the long run, so it is ever
+rejected with a probability of at most 0.1 (Ville's inequality). So the intervals of all episodes
+hold *together*, however instances are chosen and whenever one looks or stops.
 
 Draws are weighted by their propensities, and the layout's predictions serve as control variate
 (Shekhar, Xu, Lipton, Liang and Ramdas 2023, Risk-limiting financial audits via weighted sampling
@@ -40,6 +48,7 @@ outcome may be true, and the bet counts as that which wins less.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -68,6 +77,8 @@ _RATES: Final = np.linspace(-3.0, 3.0, 9)
 _MOVES: Final = (-0.8, 0.0, 0.8)
 _TRUSTS: Final = (0.5, 1.0)
 """The layout's logits predict multiplied by these and moved by those."""
+_TRUST: Final = 0.9
+"""Share of the layout's own predictions at first, where draws follow them."""
 _LEAST: Final = -50.0
 """Logarithm of the least factor of a stake."""
 _DIGITS: Final = 1e4
@@ -78,6 +89,8 @@ _NOTHING: Final = "nothing was played"
 _EVENLY: Final = 1e-9
 """By how much propensities of even draws may differ, as a share of each."""
 _NO_DRAW: Final = "none of the arenas played was drawn at random"
+_FEWEST: Final = 20
+"""Fewest draws for which the normal theory is taken to hold."""
 _TILTS: Final = np.array([0.0, *(scalars.power(10.0, k / 4.0) for k in range(-16, 25))])
 """Sizes of bets that are tried first, in units of the mean propensity."""
 
@@ -91,6 +104,9 @@ class Wager(NamedTuple):
         success: The same if it succeeds.
         even: Whether all instances of the battery that had not been begun were equally likely.
         planned: How many episodes were set beforehand; 0 if their number depends on outcomes.
+        weighed: Where it was drawn for the rate, what the draw alone says of the number of
+            successes among all that had not been begun: if it fails, if it succeeds, and the
+            variance of that; else empty.
     """
 
     before: int
@@ -98,6 +114,7 @@ class Wager(NamedTuple):
     success: tuple[float, ...]
     even: bool = False
     planned: int = 0
+    weighed: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +132,8 @@ class BatteryRate:
             or nothing was played.
         share: Probability with which an exact interval holds, and with which those of all episodes
             hold together if they are valid at any time.
-        exact: Whether the interval is exact; else it is valid at any time.
+        exact: Whether the interval is exact.
+        approximate: Whether it is by normal theory; else, if not exact, it is valid at any time.
         since: Why it is of that kind, in words; empty if nothing can be told or all were played.
         why: Why nothing can be told; empty if something can.
     """
@@ -129,6 +147,7 @@ class BatteryRate:
     predicted: tuple[float, float] | None = None
     share: float = SHARE
     exact: bool = False
+    approximate: bool = False
     since: str = ""
     why: str = ""
 
@@ -165,7 +184,8 @@ class BatteryRate:
         whole = _percent(self.low, self.high)
         interval = f"{_percent(*self.predicted)} if the layout holds; " if self.predicted else ""
         rest = (self.value * self.instances - self.passed) / (self.instances - self.played)
-        kind = "exact" if self.exact else "valid at any time"
+        approximate = "approximate" if self.approximate else "valid at any time"
+        kind = "exact" if self.exact else approximate
         return (
             f"{about}: {value} ({sure}: {interval}without the layout, {whole}). It passed "
             f"{self.passed} of {self.played} played, and is expected to pass {100 * rest:.0f} % of "
@@ -216,22 +236,28 @@ class RateBettor:
     It remembers how well the layout and constant rates have predicted, and mixes them accordingly.
     """
 
-    def __init__(self, size: int, planned: int = 0) -> None:
+    def __init__(self, size: int, planned: int = 0, *, weighing: bool = False) -> None:
         """Start before the first episode.
 
         Args:
             size: Number of instances.
             planned: Number of episodes, if that is set beforehand; else 0.
+            weighing: Whether instances are drawn for the rate, by what the layout predicts; then it
+                is trusted more, and every draw estimates the rate.
         """
         self.size = size
         self.planned = planned
         self.played = 0
         self.passed = 0
+        self._weighing = weighing
         layout = [(move, trust) for trust in _TRUSTS for move in _MOVES]
+        if weighing:
+            layout = [(0.0, 1.0)]
         rates = [(float(rate), 0.0) for rate in _RATES]
         self._moves, self._trusts = np.array([*layout, *rates]).T
-        halves = [0.5 / len(part) for part in (layout, rates) for _ in part]
-        self._weights = portable.log(halves)
+        trust = _TRUST if weighing else 0.5
+        shares = [trust / len(layout)] * len(layout) + [(1.0 - trust) / len(rates)] * len(rates)
+        self._weights = portable.log(shares)
 
     def learn(self, predicted: float, success: bool) -> None:
         """Take in the outcome of an instance that was played for the first time.
@@ -265,9 +291,10 @@ class RateBettor:
         rest = (totals(self.size) - self.passed).astype(np.float64)
         unknown = self.size - self.played - int(count.sum())
         success, failure = _factors(p, q, count, int(place[drawn]), rest, unknown)
-        even = int(count.sum()) == self.size - before
-        even = even and bool(np.ptp(q) <= _EVENLY * q.max())
-        return Wager(before, _round_all(failure), _round_all(success), even, self.planned)
+        every = int(count.sum()) == self.size - before
+        even = every and bool(np.ptp(q) <= _EVENLY * q.max())
+        weighed = _weigh(p, q, count, int(place[drawn])) if self._weighing and every else ()
+        return Wager(before, _round_all(failure), _round_all(success), even, self.planned, weighed)
 
     def _each(self, predicted: Floats) -> Floats:
         """What each predictor says, (predictors, instances)."""
@@ -304,24 +331,30 @@ def battery_rate(
     if played < size and not (played and counting):
         why = _NO_DRAW if played else _NOTHING
         return BatteryRate(size, played, passed, None, None, None, predicted, why=why)
-    since, exact = "", False
-    if played == size:
-        low = high = passed
-    elif since := _not_exact([wager for wager, _ in counting], played, len(known)):
-        low, high = _at_any_time(size, counting, passed, size - played)
-    else:
-        exact = True
-        low, high = _exactly(size, played, passed)
-        since = f"arenas were drawn evenly and their number, {played}, was set beforehand"
+    since, exact, approximate, low, high = "", False, False, float(passed), float(passed)
+    if played < size:
+        wagers = [wager for wager, _ in counting]
+        since = _not_planned(wagers, played, len(known))
+        if not since and all(wager.even for wager in wagers):
+            exact, (low, high) = True, _exactly(size, played, passed)
+            since = f"arenas were drawn evenly and their number, {played}, was set beforehand"
+        elif not since and played >= _FEWEST and all(wager.weighed for wager in wagers):
+            approximate, (low, high) = True, _by_weight(counting, size - played)
+            since = f"arenas were drawn for the rate and their number, {played}, was set beforehand"
+        else:
+            since = since or f"fewer than {_FEWEST} were drawn"
+            low, high = _at_any_time(size, counting, passed, size - played)
     value = min(max(passed + expected, low), high)
     whole = max(size, 1)
     ends = value / whole, low / whole, high / whole
-    return BatteryRate(size, played, passed, *ends, predicted, exact=exact, since=since)
+    return BatteryRate(
+        size, played, passed, *ends, predicted, exact=exact, approximate=approximate, since=since
+    )
 
 
-def _not_exact(wagers: Sequence[Wager], played: int, begun: int) -> str:
-    """Why successes are not hypergeometric; empty if they are."""
-    if len(wagers) < begun or not all(wager.even for wager in wagers):
+def _not_planned(wagers: Sequence[Wager], played: int, begun: int) -> str:
+    """Why there is no interval for a number that was set beforehand; empty if there may be."""
+    if len(wagers) < begun or not all(wager.even or wager.weighed for wager in wagers):
         return "arenas were not drawn evenly"
     planned = {wager.planned for wager in wagers}
     if planned == {begun}:
@@ -329,6 +362,44 @@ def _not_exact(wagers: Sequence[Wager], played: int, begun: int) -> str:
     if len(planned) == 1 and min(planned) > begun:
         return f"the {min(planned)} episodes that were set beforehand are not all played"
     return "the number of episodes was not set beforehand"
+
+
+def _by_weight(plays: Sequence[tuple[Wager, bool | None]], unknown: int) -> tuple[float, float]:
+    """Fewest and most successes among all, by the estimates of the draws, approximately normal.
+
+    Args:
+        plays: All draws, with their outcomes.
+        unknown: How many instances were not played.
+    """
+    outcomes: Floats = np.array([success is True for _, success in plays], np.float64)
+    weighed: Floats = np.array([wager.weighed for wager, _ in plays], np.float64)
+    passed: Floats = np.cumsum(outcomes)
+    estimates: Floats = (
+        passed - outcomes + weighed[:, 0] + outcomes * (weighed[:, 1] - weighed[:, 0])
+    )
+    weights: Floats = 1.0 / weighed[:, 2]
+    n, expected = len(plays), 1.0 / float(weights.sum())
+    mean = expected * float(portable.dot(weights, estimates))
+    errors: Floats = expected * weights * (estimates - mean)
+    seen = float(portable.dot(errors, errors)) * n / (n - 1)
+    half = _student(n - 1) * math.sqrt(max(seen, expected))
+    low, high = np.clip([mean - half, mean + half], passed[-1], passed[-1] + unknown).tolist()
+    return low, high
+
+
+def _weigh(p: Floats, q: Floats, count: Floats, drawn: int) -> tuple[float, ...]:
+    """What one draw says of the successes that are left: `Wager.weighed`; p and so on as there."""
+    expected = float(portable.dot(count, p))
+    failure = expected - p[drawn] / q[drawn]
+    variance = portable.dot(count, p * (1.0 - p) * (1.0 / q - 1.0))
+    return float(failure), float(failure + 1.0 / q[drawn]), float(variance)
+
+
+def _student(freedom: int) -> float:
+    """Quantile of Student's t at the upper end of an interval (Abramowitz and Stegun 26.7.5)."""
+    z = NormalDist().inv_cdf(0.5 * (1.0 + SHARE))
+    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
+    return z + (z**3 + z) / 4.0 / freedom + second / freedom**2
 
 
 def _exactly(size: int, played: int, passed: int) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
 from animalcat.layouts.adaptive.seen import NOTHING_SEEN, Seen, add_episode, parts_of
 from animalcat.layouts.adaptive.selectors import Selector
-from animalcat.layouts.adaptive.statuses import CONFIRMED
+from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd
 from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, StopVerdict
 from animalcat.layouts.adaptive.telling import Given, values_of
 from animalcat.layouts.inference import messages
@@ -265,7 +265,19 @@ class Learner:
         self._drawn: dict[tuple[int, str], _ChoiceRecord] = {}
         self._selector = selector
         self._stopper = stopper or RuleStopper(self.layout, self.rule)
-        self._counts_down = stopper is None and self.rule.counts_down
+        self._rated = self.policy.name == "rate" and selector is None
+        if self._rated and self.layout.outcomes[0].source != "success":
+            raise ValueError(
+                f'the policy "rate" is for a success rate, and layout {self.layout.name} has none: '
+                "its first outcome is no success; take another policy or layout"
+            )
+        if self._rated and self.rule.target_width and self.rule.combine == "all":
+            raise ValueError(
+                'stop: under the policy "rate", target_width ends the session; give it with any'
+            )
+        ends_early = self.rule.max_seconds or self.rule.stop_at_alarm or self.rule.target_width
+        counts_down = not ends_early if self._rated else self.rule.counts_down
+        self._counts_down = stopper is None and counts_down
         self._exposure = exposure
         self._most = _most_likely(exposure, self.rule.max_episodes, len(bank))
         self._choose_from(bank)
@@ -502,8 +514,10 @@ class Learner:
 
         Args:
             seconds: How long the agent has played.
-            settles: Whether to stop once every capability is known or given up.
+            settles: Whether to stop once every capability is known or given up; under the policy
+                "rate" nothing does, but its width.
         """
+        settles = settles and not self._rated
         alone = self._judged_alone
         if alone.facts is not None and self.contradicted == self._alarm_stands:
             verdict = alone.judged(seconds=seconds, settles=settles)
@@ -516,6 +530,8 @@ class Learner:
                 contradicted=self.contradicted,
                 settles=settles,
             )
+        if verdict.facts and (narrow := self._narrow_rate):
+            return verdict.judged(other=OtherEnd("ended", narrow))
         untried = verdict.end in CONFIRMED and not self._is_last and self._telling is not None
         if verdict.facts and (untried or self._unproven):
             return verdict.judged(doubted=True)
@@ -730,6 +746,16 @@ class Learner:
         return battery_rate(size, plays.values(), expected, layouts_own)
 
     @property
+    def _narrow_rate(self) -> str:
+        """That the interval of the success rate is as narrow as the rule wants; empty if not."""
+        if not (self._rated and self.rule.target_width):
+            return ""
+        rate = self.battery_rate
+        if rate.low is None or rate.high is None or rate.high - rate.low > self.rule.target_width:
+            return ""
+        return f"the interval of the success rate is {rate.high - rate.low:.2g} wide"
+
+    @property
     def _succeeds(self) -> bool:
         """Whether success is what the layout is about, and nothing else."""
         return isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1
@@ -812,8 +838,8 @@ class Learner:
         self._forecasts: list[Forecast] = []
         own = int(np.count_nonzero(~self.bank.offered))
         planned = self.rule.max_episodes if self._counts_down else 0
-        rated = self.layout.outcomes[0].source == "success"
-        self._bettor = RateBettor(own, planned) if rated else None
+        known = self.layout.outcomes[0].source == "success"
+        self._bettor = RateBettor(own, planned, weighing=self._rated) if known else None
         self._evidence: WeightedOutcomes[str] = WeightedOutcomes(
             self._determinism, len(self.layout.outcomes)
         )

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 from animalcat.text.ranges import Range, check_ranges
 
 Name: TypeAlias = Literal[
-    "variance", "information", "threshold", "stratified", "random", "listed", "plugin"
+    "variance", "information", "threshold", "stratified", "random", "listed", "plugin", "rate"
 ]
 POLICIES: Final[Mapping[Name, str]] = {
     "variance": "largest expected drop of capability variance",
@@ -19,6 +19,7 @@ POLICIES: Final[Mapping[Name, str]] = {
     "random": "random",
     "listed": "in the order of a list",
     "plugin": "as another package has it",
+    "rate": "most about the success rate on the whole battery",
 }
 """Names of policies, and what each chooses."""
 
@@ -139,7 +140,8 @@ class StoppingRule:
             of its range; 0 for never.
         targets: Targets of single capabilities, which replace `target_sd`.
         target_width: A capability counts as measured only if its 90 % interval is no wider than
-            this share of its range; 0 if widths do not matter.
+            this share of its range; 0 if widths do not matter. Under the policy "rate" it is the
+            width at which the interval of the success rate ends the session.
         futility: A capability is given up if its standard deviation is expected to fall by less
             than this share over the next 25 episodes; 0 for never.
         max_seconds: Budget of time in seconds; 0 for none.

@@ -23,6 +23,7 @@ from animalcat.layouts.adaptive.selectors import (
     Branch,
     CoolDown,
     Criterion,
+    Deviation,
     First,
     Information,
     ListOrder,
@@ -67,8 +68,11 @@ _LEAN: Final = 0.15
 there. Two or three of them rule a cue out."""
 _WHY_CUE: Final = "it shows whether the agent relies on a cue where it seems to have a capability"
 _WHY_CHECK: Final = "the layout was hardly tried where such arenas are, or it may be wrong there"
-_KEPT: Final = frozenset({"listed", "random", "stratified"})
+_KEPT: Final = frozenset({"listed", "random", "rate", "stratified"})
 """Policies that nothing changes: their draws are what somebody relies on."""
+_EVENLY: Final = 0.3
+"""Share of even draws under the policy "rate", so that no weight is large where the layout is sure
+and wrong."""
 _ROUNDING: Final = 1e-6
 """How far probabilities may sum to something else than 1."""
 WORTHWHILE: Final = 0.05
@@ -525,9 +529,10 @@ def _insist_on_chances(name: str, branches: Sequence[Branch], size: int) -> None
 def _fallback_of(policy: Policy) -> Policy:
     """How to choose while the layout is contradicted: at random, but for what is listed.
 
-    A list stays as it is, since agents are compared on it in its order.
+    A list stays as it is, since agents are compared on it in its order. So do draws for the success
+    rate, whose weights need no layout.
     """
-    if policy.name == "listed":
+    if policy.name in ("listed", "rate"):
         return policy
     return Policy(name="stratified", order=policy.order)
 
@@ -554,6 +559,9 @@ def _selector_of(policy: Policy, bank: Bank, aside: Collection[str]) -> Selector
             selector: Selector = UniformRandom()
         case "stratified":
             selector = StratifiedRandom()
+        case "rate":
+            drawn = WorthProportional(Deviation(), 1.0, len(bank))
+            selector = Mixture(((1.0 - _EVENLY, drawn), (_EVENLY, UniformRandom())))
         case "plugin":
             selector = _with_random(policy, PluginSelector(policy.plugin))
         case _:

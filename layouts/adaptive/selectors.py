@@ -158,6 +158,19 @@ class Information:
 
 
 @dataclass(frozen=True, slots=True)
+class Deviation:
+    """Standard deviation of the outcome, as the posterior predicts it.
+
+    Draws in proportion to it estimate the success rate of the battery with the least variance, if
+    the predictions hold (Zrnic and Candes 2024, Active statistical inference).
+    """
+
+    def worth(self, context: SelectionContext) -> Floats:
+        """The worth of each instance, (instances,)."""
+        return np.sqrt(np.clip(context.scores.predicted * (1.0 - context.scores.predicted), 0, 1))
+
+
+@dataclass(frozen=True, slots=True)
 class Threshold:
     """How near an instance's hardest demand is to the estimated ability.
 

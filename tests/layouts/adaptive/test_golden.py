@@ -246,7 +246,8 @@ def answer(learner: Learner, agent: Agent, choice: Choice, name: str) -> None:
 def repr_of(choice: Choice) -> bytes:
     """What a choice says beside the row of its session."""
     peers = choice.peers and [*astuple(choice.peers)]
-    rest = (choice.margins, choice.alternatives, choice.because, peers, choice.wager)
+    wager = choice.wager and [part for part in choice.wager if part != ()]
+    rest = (choice.margins, choice.alternatives, choice.because, peers, wager)
     return json.dumps(rest).encode()
 
 
