@@ -12,7 +12,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check-all check-due lint types proto docs packages dist lock speed
+.PHONY: help setup demo test check-all check-due lint types proto docs packages dist lock speed readings
 
 help:
 	@echo "make demo       set up what a user needs, and run the main job end to end"
@@ -26,6 +26,7 @@ help:
 	@echo "make docs       build the site of the documentation into build/docs/html, tutorials run, no other host asked"
 	@echo "make packages   install wheel and sdist afresh on Python 3.11 to 3.14, and run the README's commands there"
 	@echo "make dist       build what is published, and try it"
+	@echo "make readings   measure the arenas of shipped batteries anew, after a demand was added or changed"
 	@echo "make lint | types | proto | lock"
 
 setup: $(STAMP)
@@ -169,6 +170,10 @@ docs: $(CLIENTS)/docs/.installed
 # Wheel and sdist on every Python there is, base and server.
 packages: $(STAMP)
 	$(BIN)/python -m tests.packages $(PYTHON) $(PYTHON312) $(PYTHON313) $(PYTHON314)
+
+# What comes with the project, so that nobody waits for the first session of a shipped battery.
+readings: $(STAMP)
+	$(BIN)/python -m animalcat.service.library.batteries
 
 # What is published: wheel and sdist, and the wheel's base tried in an empty environment.
 dist: | $(NEEDS_UV)
