@@ -162,7 +162,8 @@ $(CLIENTS)/%/.installed: $$(or $$(LOCK_$$*),requirements-clients/doors.lock) pyp
 	$(if $(findstring docker/openenv,$(ALONE_$*)),@mkdir -p $(@D)/types && ln -sfn "$(CURDIR)/docker/openenv" $(@D)/types/animalcat_openenv)
 	@touch $@
 
-# A warning is an error, and so is a broken link. ANIMALCAT_TUTORIALS=off runs no tutorials.
+# A warning is an error, and so is a broken link. ANIMALCAT_TUTORIALS=off runs no tutorials, and
+# =force runs them although build/tutorials has what they gave with the same code.
 docs: $(CLIENTS)/docs/.installed
 	PATH="$(CURDIR)/$(CLIENTS)/docs/bin:$$PATH" python -m sphinx -b html -W -n --keep-going -q -d build/docs/doctrees docs build/docs/html
 	$(CLIENTS)/docs/bin/python -m tests.built_site build/docs/html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from importlib.metadata import version as installed
@@ -41,9 +42,21 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
-# Tutorials are run when the site is built, and again only when they have changed.
+
+def code_digest() -> str:
+    """A digest of all that a tutorial may run: Python, the code, and what lies beside the code."""
+    digest = hashlib.sha256(sys.version.encode())
+    kinds = {".py", ".yaml", ".toml", ".json", ".csv", ".j2"}
+    for folder in ("animalcat", "arena_configs", "doors", "envs", "layouts", "service"):
+        for path in sorted((HERE.parent / folder).rglob("*")):
+            if path.suffix in kinds:
+                digest.update(f"{path.relative_to(HERE.parent)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+# Tutorials are run when the site is built, and again only when they or the code have changed.
 nb_execution_mode = os.environ.get("ANIMALCAT_TUTORIALS", "cache")
-nb_execution_cache_path = str(HERE.parent / "build" / "docs" / "tutorials")
+nb_execution_cache_path = str(HERE.parent / "build" / "tutorials" / code_digest())
 nb_execution_in_temp = True
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True

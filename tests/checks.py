@@ -72,7 +72,7 @@ CHECKS: Final = (
     ),
     Check(
         "docs",
-        "rm -rf build/docs .clients/docs && make docs",
+        "rm -rf build/docs .clients/docs && ANIMALCAT_TUTORIALS=force make docs",
         "docs requirements-clients/doors.lock tests/built_site.py protos animalcat/schemas "
         "animalcat/cli animalcat/lab animalcat/client layouts/library",
     ),
