@@ -48,6 +48,7 @@ def asked_values(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
         (asked["policy"], "aim"),
         (asked, "replace_voids"),
         (asked, "played_before"),
+        (asked, "prior"),
     ):
         if not place[option]:  # so that ids are the same as before there was the option
             del place[option]

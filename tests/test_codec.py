@@ -32,6 +32,7 @@ from animalcat.values import (
     CampaignSpec,
     CapabilityStatus,
     Decision,
+    Earlier,
     Episode,
     Identity,
     MadeAs,
@@ -238,6 +239,7 @@ SPECIAL: dict[str, tuple[Any, Any]] = {
     "Operation.name": ("operations/x1", "operations/x2"),
     "RaySpec.tags": (12, 18),
     "RecordedStep.camera_digest": (b"1", b"2"),
+    "Earlier.session": ("sessions/x1", "sessions/x2"),
     "Opponent.session": ("sessions/x1", "sessions/x2"),
     "PlacedWorker.session": ("sessions/x1", "sessions/x2"),
     "WaitingSession.session": ("sessions/x1", "sessions/x2"),
@@ -510,6 +512,7 @@ FULL = SessionSpec(
     rules=1,
     twins_of="campaign-1",
     against=Opponent("s", "other", {"one": 1.0}),
+    prior=Earlier("s", {"s": 3}),
     secret="nobody knows",
     plugins=(Plugin("family", "a", "package", "1.0", "2"),),
 )

@@ -321,6 +321,7 @@ class AsyncClient:
         layout_variant: str = "",
         observation_spec: ObservationSpec | None = None,
         against: SessionLike = "",
+        prior: SessionLike = "",
         request_id: str = "",
         **options: Unpack[SessionOptions],
     ) -> Session:
@@ -338,6 +339,7 @@ class AsyncClient:
                 `decision_period` and `privileged` change parts of it.
             against: Another agent's session: play the arenas that it has played, in the same
                 order, until the two agents are told apart.
+            prior: An earlier session of the same agent: what it has found is known from the start.
             request_id: Repeating a call with the same id returns the same session.
             **options: The options below.
 
@@ -349,6 +351,8 @@ class AsyncClient:
         spec = _session_spec(agent, battery, layout, layout_variant)
         if against:
             spec.against.session = session_name(against)
+        if prior:
+            spec.prior.session = session_name(prior)
         put(SessionSpec, spec, _options_by_place(SessionOptions, options, observation_spec))
         request = sessions_pb2.CreateSessionRequest(spec=spec, request_id=request_id)
         answer = await self._call(self._sessions.CreateSession, request)

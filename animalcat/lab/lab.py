@@ -207,6 +207,7 @@ class Lab(Client):
         preset: str = "",
         take: int = 1,
         against: Result | SessionLike = "",
+        prior: Result | SessionLike = "",
         observation_spec: ObservationSpec | None = None,
         bounds: Bounds | None = None,
         on_episode: Callable[[PlayedEpisode], None] | None = None,
@@ -234,6 +235,8 @@ class Lab(Client):
             take: Which session of all with the same agent, battery and options; 2 begins another.
             against: Another agent's result or session: play the arenas that were drawn for it, in
                 the same order, until the two are told apart.
+            prior: An earlier result or session of the same agent: what it has found is known from
+                the start.
             observation_spec: What the agent sees; rays by default. Options change parts of it.
             bounds: Within what a process of the agent's own plays; see `animalcat.apart`.
             on_episode: Is told of every episode that ended, of an agent in this process.
@@ -262,6 +265,7 @@ class Lab(Client):
                 preset,
                 take,
                 against,
+                prior,
                 observation_spec,
                 options,
             )
@@ -411,6 +415,7 @@ class Lab(Client):
         preset: str,
         take: int,
         against: Result | SessionLike,
+        prior: Result | SessionLike,
         observation_spec: ObservationSpec | None,
         options: SessionOptions,
     ) -> Session:
@@ -426,17 +431,19 @@ class Lab(Client):
                 asked.setdefault("privileged", True)
             if observation_spec is None and (side := pictures_of(given.reference)):
                 asked.setdefault("camera", side)
-        rival = against.session if isinstance(against, Result) else against
+        rival, earlier = (o.session if isinstance(o, Result) else o for o in (against, prior))
         known = given.fingerprint
         identity = "" if known is None else known.digest or known.process
         same = [given.name, identity, battery.digest, _text_of(layout), variant, take]
         same += [repr(observation_spec), repr(rival and _id(rival)), repr(sorted(asked.items()))]
+        same += [_id(earlier)] if earlier else []
         session = self.create_session(
             agent=given.name,
             battery=battery.id,
             layout=layout,
             layout_variant=variant,
             against=rival,
+            prior=earlier,
             observation_spec=observation_spec,
             request_id=hashlib.sha256(json.dumps(same).encode()).hexdigest(),
             **asked,

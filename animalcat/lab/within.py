@@ -51,6 +51,7 @@ def measure(
     preset: str = "",
     take: int = 1,
     against: Result | SessionLike = "",
+    prior: Result | SessionLike = "",
     observation_spec: ObservationSpec | None = None,
     on_episode: Callable[[PlayedEpisode], None] | None = None,
     progress: bool = True,
@@ -90,6 +91,7 @@ def measure(
         preset: "quick", "standard" or "thorough".
         take: Which session of all with the same agent, battery and options; 2 begins another.
         against: Another agent's result or session: play what was drawn for that.
+        prior: An earlier result or session of the same agent, from which this one goes on.
         observation_spec: What the agent sees. By default what the environment of a model shows, or
             else what its spaces say; rays for all others.
         on_episode: Is told of every episode that ended.
@@ -124,6 +126,7 @@ def measure(
             preset=preset,
             take=take,
             against=against,
+            prior=prior,
             observation_spec=read.spec,
             on_episode=on_episode,
             progress=progress,

@@ -1454,6 +1454,7 @@ class SessionSpec(_message.Message):
     PLUGINS_FIELD_NUMBER: _builtins.int
     REPLACE_VOIDS_FIELD_NUMBER: _builtins.int
     PLAYED_BEFORE_FIELD_NUMBER: _builtins.int
+    PRIOR_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1540,6 +1541,12 @@ class SessionSpec(_message.Message):
         by the service. It goes on with the same alone. An agent's plugin is in its fingerprint.
         """
 
+    @_builtins.property
+    def prior(self) -> Global___Earlier:
+        """An earlier session of the same agent: what it has found is known before the first choice. Not set:
+        nothing is known of the agent.
+        """
+
     def __init__(
         self,
         *,
@@ -1571,10 +1578,11 @@ class SessionSpec(_message.Message):
         plugins: _abc.Iterable[Global___Plugin] | None = ...,
         replace_voids: _builtins.bool | None = ...,
         played_before: _builtins.int | None = ...,
+        prior: Global___Earlier | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_played_before", b"_played_before", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "played_before", b"played_before", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_played_before", b"_played_before", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "played_before", b"played_before", "policy", b"policy", "practice", b"practice", "prior", b"prior", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_played_before", b"_played_before", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "played_before", b"played_before", "plugins", b"plugins", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_played_before", b"_played_before", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_replace_voids", b"_replace_voids", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "played_before", b"played_before", "plugins", b"plugins", "policy", b"policy", "practice", b"practice", "prior", b"prior", "record_pixels", b"record_pixels", "replace_voids", b"replace_voids", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
@@ -1630,6 +1638,56 @@ class SessionSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__slots) -> _WhichOneofReturnType__slots | None: ...
 
 Global___SessionSpec: _TypeAlias = SessionSpec  # noqa: Y015
+
+@_typing.final
+class Earlier(_message.Message):
+    """An earlier session of the same agent, from which a session goes on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class EpisodesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    EPISODES_FIELD_NUMBER: _builtins.int
+    session: _builtins.str
+    """Resource name "sessions/{session}"."""
+    @_builtins.property
+    def episodes(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """How many episodes that count it gave, and each session that it goes on from, by id; set by the
+        service.
+        """
+
+    def __init__(
+        self,
+        *,
+        session: _builtins.str = ...,
+        episodes: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes", "session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Earlier: _TypeAlias = Earlier  # noqa: Y015
 
 @_typing.final
 class Opponent(_message.Message):

@@ -15,6 +15,7 @@ from animalcat.envs.types import ObservationSpec
 from animalcat.extending.plugins import Plugin
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
 from animalcat.text import names
+from animalcat.text.counts import count_of
 from animalcat.text.ranges import Range, check_ranges
 from animalcat.text.showing import line_html, table_html
 from animalcat.values.attempts import NOTHING, Episode, Spent
@@ -64,6 +65,35 @@ class Opponent:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier session of the same agent, from which a session goes on.
+
+    What it knew stands here as it was then, so that nothing that becomes of it changes the session.
+
+    Attributes:
+        session: Its id.
+        episodes: How many episodes that count it gave, and each session that it goes on from, by
+            id.
+        told: A row for each of them, the earliest first: the demands of its arena, in the order of
+            the layout, its outcomes, and how many outcomes it counts as. None: not observed.
+        arenas: What identifies the arenas that were played, by content and seed.
+    """
+
+    session: str = ""
+    episodes: Mapping[str, int] = field(default_factory=dict[str, int])
+    told: tuple[tuple[float | None, ...], ...] = field(default=(), repr=False)
+    arenas: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def words(self) -> str:
+        """What a session goes on from, in a phrase."""
+        each = ", ".join(f"{count} of {session}" for session, count in self.episodes.items())
+        more = f" ({each})" if len(self.episodes) > 1 else ""
+        told = count_of(sum(self.episodes.values()), "episode")
+        return f"goes on from session {self.session}: {told}{more}"
+
+
+@dataclass(frozen=True, slots=True)
 class SessionSpec:
     """Everything that defines a session; only its stopping rule may be changed afterwards.
 
@@ -98,6 +128,8 @@ class SessionSpec:
         replace_voids: Whether another arena is played after an attempt that did not count.
         played_before: How many arenas the agent has played before the session; a layout that counts
             them goes on from there.
+        prior: What an earlier session of the same agent has found, which is known from the start;
+            None where nothing is.
         secret: What all chance follows from beside the seed, so that no agent can work it out;
             empty for the seed alone.
         plugins: What of other packages runs in the server for it, set by the service: as it was
@@ -131,6 +163,7 @@ class SessionSpec:
     plugins: tuple[Plugin, ...] = ()
     replace_voids: bool = False
     played_before: Annotated[int, Range(0, MAX_EPISODES)] = 0
+    prior: Earlier | None = None
 
     def __post_init__(self) -> None:
         check_ranges(self)

@@ -109,6 +109,11 @@ PAIRS: Final = (
     Pair(Policy, sessions_pb2.SelectionPolicy),
     Pair(StoppingRule, sessions_pb2.StoppingRule),
     Pair(Plugin, sessions_pb2.Plugin),
+    Pair(
+        values.Earlier,
+        sessions_pb2.Earlier,
+        kept={"told": (), "arenas": ()},  # of the store alone
+    ),
     Pair(values.Opponent, sessions_pb2.Opponent),
     Pair(
         values.SessionSpec,
@@ -269,6 +274,7 @@ def _session_of(episode: str) -> str:
 _RESOURCES: Final[Mapping[str, tuple[Callable[[str], str], Callable[[str], str]]]] = {
     "Battery.name": (names.battery_name, names.parse_battery),
     "Campaign.name": (names.campaign_name, names.parse_campaign),
+    "Earlier.session": (names.session_name, names.parse_session),
     "EpisodeHeader.name": (str, _session_of),
     "EpisodeSummary.name": (str, _session_of),
     "Operation.name": (names.operation_name, names.parse_operation),

@@ -33,6 +33,7 @@ from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd
 from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, StopVerdict
 from animalcat.layouts.adaptive.telling import Given, values_of
 from animalcat.layouts.inference import messages
+from animalcat.layouts.inference.evidence import evidence_digest
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.growing import Growing
@@ -207,6 +208,7 @@ class Learner:
         fallback: bool = True,
         determinism: DeterminismPrior | None = None,
         exposure: float = 1.0,
+        earlier: Data | None = None,
     ) -> None:
         """Start before the first episode.
 
@@ -227,6 +229,9 @@ class Learner:
             exposure: Share of agents, at most, that are asked any one instance, unless the policy
                 lists it. So no choice is more likely than 1 - (1 - exposure)^(1 / n), with n the
                 rule's number of episodes, and every instance keeps a chance of being chosen.
+            earlier: What earlier tests of the same examinee found, by the same layout. The
+                posterior knows it before the first choice, as if it had been told here. The rate
+                over the bank, the alarm and the budget do not.
 
         Raises:
             RulesError: The rules have another version.
@@ -282,6 +287,7 @@ class Learner:
         self._most = _most_likely(exposure, self.rule.max_episodes, len(bank))
         self._choose_from(bank)
         self._before_all = bank.played_before
+        self._earlier = earlier
         self._begin()
 
     @property
@@ -442,7 +448,7 @@ class Learner:
         elif weight is None:  # a repeat, by which all outcomes may count anew
             weights = self._evidence.weights
             self._posterior.update_checked(columns, y, number, float(weights[-1]), group)
-            self._posterior.reweigh(weights)
+            self._posterior.reweigh(self._with_earlier(weights))
         else:
             self._posterior.update_checked(columns, y, number, weight, group)
         if self._posterior.moves > moves and self._may_be_lost:
@@ -577,10 +583,17 @@ class Learner:
     def _repr_html_(self) -> str:
         return _verdict_maker().learner_html(self)
 
-    def data(self) -> Data:
-        """All outcomes so far, with the weights that repeats now have."""
+    def data(self, *, own: bool = False) -> Data:
+        """All outcomes so far, with the weights that repeats now have.
+
+        Args:
+            own: Whether to leave out what earlier tests found; else it comes first.
+        """
         features = np.ascontiguousarray(self._columns.rows[:, : len(self.layout.features)])
-        return Data(features, self._evidence.outcomes, self._evidence.weights)
+        told = Data(features, self._evidence.outcomes, self._evidence.weights)
+        if own or self._earlier is None:
+            return told
+        return Data(*(np.concatenate(pair) for pair in zip(self._earlier, told, strict=True)))
 
     def features_of(self, instance: str, played_before: int | None = None) -> Floats:
         """Features of an instance of the bank, or of one that was made, (features,).
@@ -603,7 +616,7 @@ class Learner:
 
     @property
     def played(self) -> list[int]:
-        """Rows in the bank of the instances told, in the order of `data`."""
+        """Rows in the bank of the instances told, in the order of `data(own=True)`."""
         return self._played.rows.tolist()
 
     @property
@@ -619,16 +632,17 @@ class Learner:
             n: Number of outcomes that the draws know.
         """
         array = np.array(draws, np.float64)
-        self._posterior.reseed(array, n, self._evidence.first(n).weights)
+        weights = self._with_earlier(self._evidence.first(n).weights)
+        self._posterior.reseed(array, len(weights), weights)
         self._reseeds.append(_Reseed(array, n, self.n))
 
     def information_bounds(self) -> list[InformationBound]:
         """Compute how precisely the bank's own instances can measure each capability at best.
 
         It changes no choice and may run beside other calls. It is empty if instances are made on
-        demand, since these have no limit.
+        demand, since these have no limit, and where earlier tests have told of the examinee.
         """
-        if self.policy.generate:
+        if self.policy.generate or self._earlier is not None:
             return []
         plays = self.policy.exposures or self.rule.max_episodes
         return information_bounds(self._chooser.bank, self.rule, plays)
@@ -854,6 +868,21 @@ class Learner:
         self._kept_verdict: _KeptVerdict | None = None
         self._kept_examination: tuple[StopVerdict, Examination | None] | None = None
         self._restarted = 0
+        if self._earlier is not None:
+            self._take_in_earlier(self._earlier)
+
+    def _take_in_earlier(self, earlier: Data) -> None:
+        """Tell the posterior what earlier tests found, by numbers of episodes below 0."""
+        columns = self.bank.evaluator.columns(earlier.features)
+        touched = self.bank.evaluator.touched(columns)
+        for k, (row, y, weight) in enumerate(zip(*earlier, strict=True)):
+            self._posterior.update(row, y, k - len(columns), weight)
+            self._see(columns[k : k + 1], touched[k], y if weight else np.nan)
+
+    def _with_earlier(self, weights: Floats) -> Floats:
+        """The weights of all that the posterior knows, of those of what was told here."""
+        known = self._earlier
+        return weights if known is None else np.concatenate([known.weights, weights])
 
     def _replay(self, observations: Sequence[_Observation], reseeds: Sequence[_Reseed]) -> None:
         waiting = list(reseeds)
@@ -1010,8 +1039,11 @@ class Learner:
         self._place(instance)
         made = instance in self._made
         touched = self.bank.evaluator.touched(columns)[0] if made else self.bank.touched[row]
-        given = np.reshape(y if observed else np.nan, (1, -1))
-        given = np.broadcast_to(given, (1, len(self.layout.outcomes)))
+        self._see(columns, touched, y if observed else np.nan)
+
+    def _see(self, columns: Floats, touched: Mask, y: Outcome | Floats) -> None:
+        """Sum up what an episode shows of each node; NaN: nothing was observed."""
+        given = np.broadcast_to(np.reshape(y, (1, -1)), (1, len(self.layout.outcomes)))
         shares = as_shares(self.layout, columns, given)
         self._seen = add_episode(self._seen, self._parts, touched, shares[0])
 
@@ -1211,6 +1243,7 @@ class Learner:
             "seed": self.seed,
             "version of the rules": self.rules,
             "determinism": asdict(self._determinism),
+            "earlier": self._earlier and evidence_digest(*self._earlier),
         }
         if self._exposure < 1.0:
             settings["exposure"] = self._exposure

@@ -39,7 +39,7 @@ def played_episodes(
             colours; by default all that the layout does not use.
         words: What sentences call what was played.
     """
-    bank, data, rows = learner.bank, learner.data(), learner.played
+    bank, data, rows = learner.bank, learner.data(own=True), learner.played
     return PlayedEpisodes(
         data.features,
         data.outcomes,

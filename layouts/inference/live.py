@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.counting import EqualRows
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitData, FitResult
@@ -31,8 +30,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 LogLikelihood: TypeAlias = Callable[[Floats], Floats]
 
-VERSION: Final = 1
-"""Version of a saved posterior."""
 _SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
 _MANY: Final = 15
@@ -60,7 +57,7 @@ class ToldOutcome:
     """The outcome of one episode, as it was told to a live posterior.
 
     Attributes:
-        episode: Its number.
+        episode: Its number; below 0 if it was told in an earlier test.
         features: Features of its instance, in the layout's order.
         outcome: The outcome; for a layout with several all of them, NaN where one is missing.
         weight: How many outcomes it counts as.
@@ -116,7 +113,6 @@ class LivePosterior:
         self._ranked: RankedDraws | None = None
         self._summary: tuple[Floats, list[NodeSummary]] | None = None
         self._columns = Growing(np.float64, self._evaluator.width)
-        self._reseeds: list[_Reseed] = []
         self._moves = 0
         self._start(
             portable.standard_normal(rng(seed, "prior", 0), (particles, len(layout.latents)))
@@ -288,7 +284,7 @@ class LivePosterior:
             start += taken
             if low.size:
                 episode = numbers[start - 1]
-                self._move(rng(self.seed, "move", episode), told=done + start)
+                self._move(self._rng("move", episode), told=done + start)
 
     def reweigh(self, weights: npt.ArrayLike) -> None:
         """Change the weights of outcomes as if they had been told with the new ones.
@@ -311,7 +307,7 @@ class LivePosterior:
         self._weights_told = _grow_array(now)
         self._weigh(self._log_weights + portable.dot(more[changed], self._likelihoods(changed)))
         if self.ess < self._size / 2:
-            self._move(rng(self.seed, "reweigh", self._latest), told=len(now))
+            self._move(self._rng("reweigh", self._latest), told=len(now))
 
     def update_groups(
         self,
@@ -354,7 +350,7 @@ class LivePosterior:
         # Not the product of a library, whose threads wait busily for each other.
         self._weigh(self._log_weights + np.einsum("g,gp->p", more, sums))
         if self.ess < self._size / 2:
-            self._move(rng(self.seed, "reweigh", self._latest), told=self.told)
+            self._move(self._rng("reweigh", self._latest), told=self.told)
 
     def _group_sums(self, groups: int) -> Floats:
         """Log likelihoods added up by group, (groups, particles)."""
@@ -418,7 +414,7 @@ class LivePosterior:
         some 20 times as long as a move.
         """
         log_likelihood = self._log_likelihood(self.told)
-        generator = rng(self.seed, "restart", self._latest)
+        generator = self._rng("restart", self._latest)
         z = portable.standard_normal(generator, self._z.shape)
         at, power = _Particles(z, log_likelihood(z)), 0.0
         while power < 1.0:
@@ -432,29 +428,6 @@ class LivePosterior:
         self._moves += 1
         self._start(at.z)
 
-    def invalidate(self, episode: int) -> None:
-        """Forget an outcome as if it had never been told.
-
-        Reseeds whose draws knew it are dropped too, and so are all restarts.
-
-        Raises:
-            TellError: The episode was not told.
-        """
-        if episode not in self._episodes:
-            raise TellError(f"episode {episode} was not told")
-        index = list(self._episodes).index(episode)
-        tells = [t for t in self.tells if t.episode != episode]
-        reseeds = [r for r in self._reseeds if r.told <= index]
-        fresh = LivePosterior(self.layout, self.seed, self._size)
-        for told in range(len(tells) + 1):
-            for entry in reseeds:
-                if entry.told == told:
-                    fresh._reseed(entry)
-            if told < len(tells):
-                tell = tells[told]
-                fresh.update(tell.features, tell.outcome, tell.episode, tell.weight)
-        self.__dict__.update(fresh.__dict__)
-
     def summary(self) -> list[NodeSummary]:
         """Every node of the profile, in the layout's order."""
         if self._summary is None or self._summary[0] is not self._weights:
@@ -464,66 +437,6 @@ class LivePosterior:
             nodes = self._ranked.summarise(self._weights, ess)
             self._summary = self._weights, nodes
         return list(self._summary[1])
-
-    def save(self) -> bytes:
-        """Serialise the whole state; `load` restores an equal posterior."""
-        arrays = {
-            "z": self._z,
-            "log_weights": self._log_weights,
-            "features": self._features.rows,
-            "outcomes": self._outcomes.rows,
-            "episodes": np.array([*self._episodes], dtype=np.int64),
-            "tell_weights": self._told_weights.rows,
-        }
-        for i, entry in enumerate(self._reseeds):
-            arrays |= {f"reseed{i}": entry.draws, f"reseed_weights{i}": entry.weights}
-        message = {
-            "version": VERSION,
-            "layout": self.layout.digest,
-            "seed": self.seed,
-            "moves": self._moves,
-            "reseeds": [entry.told for entry in self._reseeds],
-        }
-        return messages.pack(message, arrays)
-
-    @classmethod
-    def load(cls, layout: Layout, data: bytes) -> LivePosterior:
-        """Restore a posterior from the bytes that `save` returned.
-
-        Raises:
-            ValueError: The data is damaged, or belongs to another layout.
-        """
-        text, payload = messages.lengths(data[: messages.HEADER.size])
-        start = messages.HEADER.size
-        message, arrays = messages.unpack(
-            data[start : start + text], data[start + text : start + text + payload]
-        )
-        if message.get("version") != VERSION:
-            raise ValueError(
-                f"version {message.get('version')} of a saved posterior; {VERSION} is known: tell "
-                "its outcomes again"
-            )
-        if message["layout"] != layout.digest:
-            raise ValueError(
-                f"saved with layout {message['layout'][:12]}, not {layout.name} "
-                f"({layout.variant}) {layout.digest[:12]}"
-            )
-        posterior = cls(layout, int(message["seed"]), len(arrays["z"]))
-        kept = ("features", "outcomes", "episodes", "tell_weights")
-        rows, outcomes, episodes, weights = (arrays[name] for name in kept)
-        columns = posterior._evaluator.columns(rows)
-        for row, prepared, y, episode, weight in zip(
-            rows, columns, outcomes, episodes.tolist(), weights, strict=True
-        ):
-            posterior._append(episode, row, prepared, y, weight)
-        posterior._reseeds = [
-            _Reseed(int(told), arrays[f"reseed{i}"], arrays[f"reseed_weights{i}"])
-            for i, told in enumerate(message["reseeds"])
-        ]
-        posterior._start(arrays["z"])
-        posterior._weigh(arrays["log_weights"])
-        posterior._moves = int(message["moves"])
-        return posterior
 
     def _start(self, z: Floats) -> None:
         self._z = z
@@ -543,6 +456,11 @@ class LivePosterior:
     def _latest(self) -> int:
         """Number of the last episode told; 0 if there is none."""
         return next(reversed(self._episodes), 0)
+
+    def _rng(self, purpose: str, episode: int) -> np.random.Generator:
+        """The generator for a purpose after an episode, counted from the first below 0."""
+        first = min(0, next(iter(self._episodes), 0))
+        return rng(self.seed, purpose, episode - first)
 
     def _append(
         self,
@@ -574,10 +492,9 @@ class LivePosterior:
         self._weigh(self._log_weights + float(self._weights_told.rows[index]) * likelihood)
         if self.ess < self._size / 2:
             number = self._latest if episode is None else episode
-            self._move(rng(self.seed, "move", number), told=index + 1)
+            self._move(self._rng("move", number), told=index + 1)
 
     def _reseed(self, entry: _Reseed) -> None:
-        self._reseeds.append(entry)
         self._apply(entry)
         numbers = list(self._episodes)
         for index in range(entry.told, len(numbers)):

@@ -119,9 +119,10 @@ def _episodes(request: Any) -> Items:
 
 
 def _items_used(spec: Any) -> Items:
-    """What sessions are to be made of: their battery, and the session that they face."""
+    """What sessions are made of: their battery, and the sessions that they face or go on from."""
     battery = _of("batteries", names.parse_battery, "battery")(spec) if spec.battery else ()
-    return (*battery, *(_TICKET(spec.against) if spec.against.session else ()))
+    others = (spec.against, spec.prior)
+    return (*battery, *(item for other in others if other.session for item in _TICKET(other)))
 
 
 def _anything(request: Any) -> Items:

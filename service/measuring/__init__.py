@@ -7,5 +7,6 @@ posterior by refits with NUTS, `gate` checks whether scores can be predicted, `r
 profile with `next_steps`, `voids` counts what the agent voided, and `explaining` explains episodes.
 `kept_fits` keeps the draws that the profile rests on, `profile_words` has the words that commands
 and pages say of it, `controls` sets what was played against its controls, `faults` tells which
-arenas could not be played, and `against` compares with another agent's session.
+arenas could not be played, `against` compares with another agent's session, and `earlier` goes on
+from a session of the same agent.
 """

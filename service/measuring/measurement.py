@@ -15,7 +15,7 @@ from animalcat.envs.places import can_watch
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.bound import InformationBound
-from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.learner import Data, Learner
 from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.statuses import BOUNDED, CONFIRMED, PRECISE, OtherEnd, knowledge_of
@@ -37,7 +37,7 @@ from animalcat.service.batteries.naming import joined_groups, link_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import meant_layout, variant_said
 from animalcat.service.measuring.against import Comparison
-from animalcat.service.measuring.coverage import calibration_hint, some_coverage
+from animalcat.service.measuring.coverage import Coverage, calibration_hint, some_coverage
 from animalcat.service.measuring.gate import power_of
 from animalcat.service.measuring.generation import InstanceSource, source_for
 from animalcat.service.measuring.twins import Twins
@@ -46,6 +46,7 @@ from animalcat.values import (
     Alternative,
     CapabilityStatus,
     Decision,
+    Earlier,
     Episode,
     MadeInstance,
     MeasuringStatus,
@@ -139,6 +140,8 @@ class Measurement:
             battery,
             keep_unpassable=spec.keep_unpassable,
         )
+        if spec.prior is not None:
+            self.coverage = _without_played(self.coverage, battery, spec.prior)
         covered = self.coverage.features
         self._battery = battery
         for name in spec.policy.order:
@@ -188,7 +191,14 @@ class Measurement:
         if spec.policy.pairs:
             _check_pairs(spec, bank)
         try:
-            self.learner = Learner(bank, spec.policy, spec.stop, spec.root, rules=spec.rules)
+            self.learner = Learner(
+                bank,
+                spec.policy,
+                spec.stop,
+                spec.root,
+                rules=spec.rules,
+                earlier=spec.prior and _data_of(spec.prior, layout),
+            )
         except RulesError as error:
             raise ServiceError(Code.SESSION_FAILED, str(error)) from error
         except ValueError as error:
@@ -212,7 +222,7 @@ class Measurement:
         layout, bank = self.learner.layout, self.learner.bank
         own = bank.features[~bank.offered]
         arenas = {name: int(asks.sum()) for name, asks in self._asks.items()}
-        played = asking_instances(layout, self.learner.data().features, bank.evaluator)
+        played = asking_instances(layout, self.learner.data(own=True).features, bank.evaluator)
         episodes = {name: int(asks.sum()) for name, asks in played.items()}
         variant, better = self._variant
         return {
@@ -490,6 +500,32 @@ class Measurement:
         layout, bank = self.learner.layout, self.learner.bank
         asked = bank.features[~bank.offered]
         return [scale_of(layout, k, asked) for k in range(len(layout.latents))]
+
+
+def _without_played(covered: Coverage, battery: Battery, prior: Earlier) -> Coverage:
+    """Leave out what earlier sessions have played, which is no new evidence.
+
+    Raises:
+        ServiceError: Nothing is left.
+    """
+    known, why = set(prior.arenas), f"session {prior.session}, or one before it, has played it"
+    arenas = battery.identities
+    seen = [name for name in covered.features if "/".join(arenas.get(name, ())) in known]
+    if len(seen) == len(covered.features):
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"prior {prior.session}: it has played all arenas of the battery that the layout "
+            "covers; take another battery, or fresh arenas (--fresh)",
+        )
+    rest = {name: row for name, row in covered.features.items() if name not in seen}
+    return replace(covered, features=rest, reasons={**covered.reasons, **dict.fromkeys(seen, why)})
+
+
+def _data_of(prior: Earlier, layout: Layout) -> Data:
+    """Return what earlier sessions found, as the learner takes it."""
+    table = np.array(prior.told, np.float64)  # None becomes NaN
+    features, outcomes, weights = np.split(table, [len(layout.features), -1], axis=1)
+    return Data(features, outcomes if len(layout.outcomes) > 1 else outcomes[:, 0], weights[:, 0])
 
 
 def _check_choice(spec: SessionSpec, layout: Layout) -> None:

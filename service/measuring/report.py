@@ -48,6 +48,7 @@ from animalcat.values import (
     Episode,
     Outcome,
     Session,
+    SessionSpec,
     SessionState,
     Spent,
 )
@@ -246,7 +247,7 @@ def provenance(
     The versions that the attempts were played with are kept apart from those of the server that
     makes the profile.
     """
-    spec = asdict(replace(session.spec, against=None))  # told by the comparison
+    spec = asdict(replace(session.spec, against=None, prior=None))  # told beside it
     scored = [e for e in attempts if not e.practice and not e.invalid]
     outcomes = [e.outcome for e in scored]
     spent = sum((e.spent for e in attempts), NOTHING)
@@ -277,12 +278,21 @@ def provenance(
         **{
             key: value
             for key, value in spec.items()
-            if key not in ("layout", "layout_variant", "against")
+            if key not in ("layout", "layout_variant", "against", "prior")
         },
+        "prior": _prior(session.spec),
         "versions": dict(versions),
         "played_with": _versions_used(attempts),
         **_identity(session),
     }
+
+
+def _prior(spec: SessionSpec) -> dict[str, Any] | None:
+    """Return what the session goes on from; None where it began with nothing."""
+    prior = spec.prior
+    if prior is None:
+        return None
+    return {"session": prior.session, "episodes": dict(prior.episodes), "words": prior.words}
 
 
 def _identity(session: Session) -> dict[str, Any]:
@@ -315,6 +325,8 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
     if diagnostics is not None and not diagnostics.get("converged", True):
         reasons = "; ".join(map(str, diagnostics.get("reasons") or ["the fit did not converge"]))
         notes.append(f"{NOT_CERTIFIED}: {reasons}")
+    if prior := session.spec.prior:
+        notes.append(prior.words)
     if changes := session.identity.changes:
         notes.append(f"the agent changed: {in_words(changes)}")
     notes += answers_in_words(session.spent)
@@ -444,7 +456,7 @@ def outcome_rows(
             "variant": variant_of(instance),
             **link_of(instance)._asdict(),
             "group": battery.groups.get(episode.decision.chosen, instance.name),
-            **_arena(battery, episode.decision),
+            **arena_of(battery, episode.decision)._asdict(),
             "outcome": _word_of(episode, episode.outcome),
             "cause": episode.cause,
             "weight": (weights or {}).get(episode.number, 1.0) if episode.counts else None,
@@ -486,14 +498,19 @@ def camera_words(camera: CameraSpec | None) -> str:
     return f"{camera.resolution} x {camera.resolution}{', grey' * camera.grayscale}"
 
 
-def _arena(battery: Battery, decision: Decision) -> dict[str, str | None]:
-    """Return what identifies the arena that was played, wherever it is played again."""
+class PlayedArena(NamedTuple):
+    """What identifies an arena that was played, wherever it is played again."""
+
+    arena: str
+    arena_seed: str
+
+
+def arena_of(battery: Battery, decision: Decision) -> PlayedArena:
+    """Return what identifies the arena that was played."""
     made = decision.made
     if made is not None:
-        digest, seed = arena_identity(made.arena_yaml, made.instance)
-    else:
-        digest, seed = battery.identities.get(decision.instance, ("", ""))
-    return {"arena": digest, "arena_seed": seed}
+        return PlayedArena(*arena_identity(made.arena_yaml, made.instance))
+    return PlayedArena(*battery.identities.get(decision.instance, ("", "")))
 
 
 def _word_of(episode: Episode, outcome: Outcome) -> str:

@@ -70,6 +70,12 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                 "session.against goes with a single session; a campaign compares its agents itself",
             )
 
+        if spec.session.prior is not None:
+            raise ServiceError(
+                Code.INVALID_REQUEST,
+                "session.prior goes with a single session, whose agent alone has an earlier one",
+            )
+
         def secret(session: SessionSpec) -> str:
             return self._secret.of_campaign(replace(spec, session=session))
 

@@ -100,6 +100,9 @@ def constants_of(
 ) -> dict[str, list[Any]] | None:
     """What a file keeps of every episode of a fit; None where there are none.
 
+    Of earlier sessions, whose episodes have numbers below 0, nothing is kept but demands, outcomes
+    and weights.
+
     Args:
         rows: Rows of the table of outcomes.
         fitted: The posterior, with the data that it was fitted to.
@@ -108,9 +111,9 @@ def constants_of(
         return None
     episodes = fitted.data.episodes
     places = {number: place for place, number in enumerate(episodes)}
-    columns = {name: [None] * len(episodes) for name in _CONSTANTS}
+    columns: dict[str, list[Any]] = {name: [None] * len(episodes) for name in _CONSTANTS}
     known: dict[Any, Any] = {}  # most texts are those of many episodes, and need be held once
-    left = set(places)
+    left = {number for number in places if number >= 0}  # the others are of earlier sessions
     for row in rows:
         if row["outcome"] not in ("success", "failure"):
             continue
@@ -122,6 +125,9 @@ def constants_of(
                 column[place] = known.setdefault(value, value) if isinstance(value, str) else value
     if left:
         raise KeyError(min(left))
+    for column in columns.values():
+        blank: Any = "" if any(isinstance(value, str) for value in column) else float("nan")
+        column[:] = [blank if value is None else value for value in column]
     return columns
 
 

@@ -30,6 +30,7 @@ from animalcat.service.library.layouts import (
 )
 from animalcat.service.library.plugins import plugins_of
 from animalcat.service.measuring.against import facing, specify_comparison
+from animalcat.service.measuring.earlier import insist_goes_on, insist_open
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.rpc.asked import asked_spec, checked_id, state_of
 from animalcat.service.rpc.paging import page_of_list, stored_page
@@ -42,7 +43,17 @@ from animalcat.service.storage.listing import Page, SessionFilter, WhoseFilter
 from animalcat.text import names
 from animalcat.text.terminals import harmless
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc, types_pb2
-from animalcat.values import Episode, Opponent, Ruling, Session, SessionNote, SessionSpec
+from animalcat.values import (
+    NOBODY,
+    Earlier,
+    Episode,
+    Identity,
+    Opponent,
+    Ruling,
+    Session,
+    SessionNote,
+    SessionSpec,
+)
 from animalcat.wire.codec import encode, word
 
 MAX_NOTE: Final = 400
@@ -80,7 +91,18 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         definition = request.spec.layout_definition
         secret = None if request.spec.HasField("secret") else self._secret.of_session
         asked = asked_spec(request.spec)
-        spec, measurement = await self.checked(asked, definition, secret=secret)
+        spec, measurement = await self.checked(
+            replace(asked, prior=None), definition, secret=secret
+        )
+        identity = NOBODY
+        if asked.prior is not None:
+            prior, identity = await self._goes_on(spec, asked.prior.session, request.request_id)
+            going_on = replace(asked, prior=prior)
+            if measurement.learner.layout.counted:
+                before = max(asked.played_before, sum(prior.episodes.values()))
+                going_on = replace(going_on, played_before=before)
+            spec, measurement = await self.checked(going_on, definition, secret=secret)
+            await asyncio.to_thread(insist_open, measurement, prior.session)
         if spec.against is not None:
             opponent = await self._opponent(spec, spec.against.session, request.request_id)
             covered = sorted(measurement.coverage.features)
@@ -94,6 +116,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
                 self._clock(),
                 request.request_id,
                 owner=owner_of_new(),
+                identity=identity,
             )
         except ValueError as error:
             raise ServiceError(Code.REQUEST_ID_REUSED, str(error)) from error
@@ -104,13 +127,34 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
 
         The other session may have gone on meanwhile, or have been deleted.
         """
-        if request_id:
-            known = await asyncio.to_thread(self._engines.parts.store.requested, request_id)
-            faced = None if known is None else known.spec.against
-            if faced is not None and faced.session == session:
-                return faced
+        known = await self._requested(request_id)
+        faced = None if known is None else known.spec.against
+        if faced is not None and faced.session == session:
+            return faced
         other = await self._engines.stored(session)
         return facing(spec, other, await self._engines.episodes(other.id))
+
+    async def _goes_on(
+        self, spec: SessionSpec, session: str, request_id: str
+    ) -> tuple[Earlier, Identity]:
+        """Return what a new session knows from an earlier one, and who played that.
+
+        In a repeated call it is what the first one found, as in `_opponent`.
+        """
+        known = await self._requested(request_id)
+        prior = None if known is None else known.spec.prior
+        if known is not None and prior is not None and prior.session == session:
+            return prior, known.identity
+        other = await self._engines.stored(session)
+        insist_goes_on(spec, other)
+        engine = await self._engines.get(session)
+        return await engine.known(), other.identity
+
+    async def _requested(self, request_id: str) -> Session | None:
+        """Return the session that an earlier call with the same request id made; None if none."""
+        if not request_id:
+            return None
+        return await asyncio.to_thread(self._engines.parts.store.requested, request_id)
 
     async def GetSession(  # noqa: N802
         self, request: sessions_pb2.GetSessionRequest, context: Any

@@ -29,7 +29,7 @@ from animalcat.service.session.scheduling import NothingToPlayError, Schedule
 from animalcat.service.session.unused import bytes_of
 from animalcat.service.session.workers import Borrower
 from animalcat.service.storage.errors import readable
-from animalcat.values import Cause, Episode, Ruling, Session, SessionState
+from animalcat.values import Cause, Earlier, Episode, Ruling, Session, SessionState
 
 log = logging.getLogger(__name__)
 _seldom = Seldom()
@@ -318,6 +318,13 @@ class SessionEngine:
         self._ending.close()
         self._schedule.stop()
         await self._let_go(Cause.SERVER_STOPPED)
+
+    @_keeps_in_use
+    async def known(self) -> Earlier:
+        """Return all that the session, which is over, knows, for one that goes on from it."""
+        await self._schedule.load()
+        await self._schedule.settle(certify=False)
+        return await self._schedule.evidence.known(self.session)
 
     @_keeps_in_use
     async def live_profile(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from animalcat.service.measuring.certificates import (
     Waiting,
     untold,
 )
+from animalcat.service.measuring.earlier import earlier_of
 from animalcat.service.measuring.explaining import keep_explanation
 from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement, OneAtATime
@@ -31,7 +32,7 @@ from animalcat.service.model import StoredCertificate
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import Progress, SessionRecord
 from animalcat.service.storage.errors import readable
-from animalcat.values import Cause, Decision, Episode, Outcome, Session
+from animalcat.values import Cause, Decision, Earlier, Episode, Outcome, Session
 
 log = logging.getLogger(__name__)
 
@@ -400,6 +401,10 @@ class Evidence:
             misfit=self.measurement.learner.misfit,
             practised=self.practised,
         )
+
+    async def known(self, session: Session) -> Earlier:
+        """Return all that is known, for a session that goes on from this one."""
+        return await self._think(earlier_of, session, self.measurement, self.attempts)
 
     async def live_report(self, session: Session) -> Report:
         """Return the profile according to the live posterior."""

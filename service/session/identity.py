@@ -58,7 +58,8 @@ def identify_player(
         known: Who played it before.
         arrival: The agent.
         simulator: Environment variables that change what the simulator does now.
-        begun: Whether an episode is over, so that only its agent may go on.
+        begun: Whether an episode is over, here or in an earlier session that this one goes on from,
+            so that only its agent may go on.
         company: Whether other processes of its agent are there, which must be the same agent.
         episode: Number of episodes that are over.
 
@@ -91,7 +92,7 @@ def identify_player(
         beside = company and not first.known and not arrival.fingerprint.known
         if not arrival.same and not beside:
             raise ServiceError(
-                Code.AGENT_CHANGED, _refusal(in_words(find_differences(first)), episode)
+                Code.AGENT_CHANGED, _refusal(in_words(find_differences(first)), episode, begun)
             )
         why = "it was said to be the same" if arrival.same else "it plays beside the other"
         said = f"from episode {episode} on: {in_words(find_differences(first))}; {why}"
@@ -155,7 +156,7 @@ class Identities:
                 session.identity,
                 arrival,
                 self._environment,
-                begun=over > 0,
+                begun=over > 0 or session.spec.prior is not None,
                 company=company,
                 episode=over,
             )
@@ -163,14 +164,14 @@ class Identities:
                 await self._record.identify(new)
 
 
-def _refusal(why: str, episodes: int) -> str:
-    begun = (
-        f"the session has {count_of(episodes, 'episode')} of another agent"
-        if episodes
-        else ("another process plays the session, and its agent is another")
-    )
+def _refusal(why: str, episodes: int, begun: bool) -> str:
+    said = "another process plays the session, and its agent is another"
+    if begun:
+        said = "the session goes on from one of another agent"
+    if episodes:
+        said = f"the session has {count_of(episodes, 'episode')} of another agent"
     return (
-        f"{begun}: {why}. Create a new session for this agent (a campaign: another --take); or "
+        f"{said}: {why}. Create a new session for this agent (a campaign: another --take); or "
         "declare it the same agent, which the profile then states (--same-agent, "
         "same_agent=True in Python)"
     )

@@ -405,6 +405,7 @@ class SqlStore:
         created: datetime,
         request_id: str = "",
         owner: str = "",
+        identity: Identity = NOBODY,
     ) -> Session:
         """Store a new session that waits for its agent.
 
@@ -415,6 +416,7 @@ class SqlStore:
             request_id: A repeated call with the same id returns the session of the first one and
                 writes nothing; empty for no such protection.
             owner: Subject to whom it belongs; empty for nobody.
+            identity: Who has to play it.
 
         Raises:
             ValueError: The request id was used for another request (see `ids.asked_values`), or by
@@ -447,7 +449,7 @@ class SqlStore:
                     battery=spec.battery,
                     battery_digest=spec.battery_digest,
                     paused=False,
-                    identity=records.IDENTITY.write(NOBODY),
+                    identity=records.IDENTITY.write(identity),
                     episodes=0,
                     successes=0,
                     practised=0,

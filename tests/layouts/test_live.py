@@ -120,16 +120,6 @@ def test_it_is_the_posterior_of_any_layout_and_kind_of_outcome(
     assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.12
     assert np.abs(np.log(sd / expected_sd)).max() < 0.12
 
-    loaded = LivePosterior.load(layout, posterior.save())
-    for each in (posterior, loaded):
-        each.invalidate(7)
-    never = LivePosterior(layout, 1)
-    for i, row in enumerate(features):
-        if i != 6:
-            never.update(row, y[i], i + 1)
-    assert (posterior.particles == never.particles).all()
-    assert (loaded.weights == never.weights).all()
-
 
 def test_an_outcome_of_another_kind_is_refused() -> None:
     posterior = LivePosterior(load_layout("one-capability", "score"), 0)
@@ -149,28 +139,6 @@ def test_the_order_of_tells_does_not_matter(aaio: Layout, draw_instances: Draw, 
     other_mean, other_sd = moments(tell_all(aaio, features, y, shuffled))
     assert (np.abs(mean - other_mean) / sd).max() < 0.15
     assert np.abs(np.log(sd / other_sd)).max() < 0.15
-
-
-def test_saved_and_loaded_it_goes_on_as_if_nothing_had_happened(
-    aaio: Layout, draw_instances: Draw, play: Play
-) -> None:
-    features = draw_instances(60, 7)
-    y = play(features, AGENT, 7)
-    posterior = tell_all(aaio, features, y, range(30))
-    posterior.reseed(posterior.particles, 30)
-    loaded = LivePosterior.load(aaio, posterior.save())
-    for i in range(30, 60):
-        for each in (posterior, loaded):
-            each.update(features[i], bool(y[i]), i + 1)
-    for each in (posterior, loaded):
-        each.invalidate(40)
-    assert (posterior.particles == loaded.particles).all()
-    assert (posterior.weights == loaded.weights).all()
-    assert posterior.tells == loaded.tells
-    with pytest.raises(ValueError, match="saved with layout"):
-        LivePosterior.load(load_layout("aaio", "as-printed"), posterior.save())
-    with pytest.raises(ValueError):
-        LivePosterior.load(aaio, posterior.save()[:-1])
 
 
 def test_reseeding_mends_a_posterior_and_takes_in_what_came_later(
@@ -198,11 +166,6 @@ def test_reseeding_mends_a_posterior_and_takes_in_what_came_later(
         early.update(features[i], bool(y[i]), i + 1)
     assert (early.particles == mended.particles).all()
     assert (early.weights == mended.weights).all()
-
-    # A reseed that knew an outcome goes with it.
-    mended.invalidate(10)
-    never = tell_all(aaio, features, y, [i for i in range(60) if i != 9], seed=77)
-    assert (mended.particles == never.particles).all()
 
 
 def test_wrong_tells_change_nothing(aaio: Layout, draw_instances: Draw) -> None:

@@ -79,6 +79,9 @@ def test_no_field_may_be_missing_and_none_left_over() -> None:
         for name in there:
             record = copy.deepcopy(whole)
             del list(objects(record))[k][name]
+            if name in records.LATER:  # what was stored before it came has none
+                assert records.SPEC.write(records.SPEC.read(json.dumps(record))) == whole
+                continue
             with pytest.raises(UnreadableError, match=rf"{name}: (field required|it is missing)"):
                 records.SPEC.read(json.dumps(record))
             seen += 1

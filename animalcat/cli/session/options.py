@@ -157,6 +157,16 @@ def _plan(
             rich_help_panel=PLAYED,
         ),
     ] = "",
+    prior: Annotated[
+        str,
+        typer.Option(
+            metavar="SESSION",
+            help="Go on from an earlier session of the same agent, by the same layout: what it has "
+            "found is known from the start, and its arenas are not played again.",
+            show_default="none",
+            rich_help_panel=PLAYED,
+        ),
+    ] = "",
     preset: Annotated[
         str,
         typer.Option(
@@ -211,6 +221,7 @@ def _plan(
         "layout": calibrated_layout(layout, variant, calibration),
         "layout_variant": variant,
         "against": against,
+        "prior": prior,
     }
     bounds = bounds_of(agent_may, agent_sees, agent_env, arena_folders(battery, features))
     return SessionPlan(

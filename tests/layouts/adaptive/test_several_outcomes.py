@@ -73,14 +73,6 @@ def test_it_is_the_posterior_of_several_outcomes() -> None:
         assert (np.abs([n.mean for n in nodes] - mean) / sd).max() < 0.12
         assert np.abs(np.log([n.sd for n in nodes] / sd)).max() < 0.12
 
-    again = LivePosterior.load(NAVIGATION, each.save())
-    assert again.save() == each.save()
-    for posterior in (each, again):
-        posterior.invalidate(7)
-        posterior.reweigh(np.linspace(0.5, 1.0, 19))
-    np.testing.assert_array_equal(each.weights, again.weights)
-    assert again.save() == each.save()
-
 
 def exactly(posterior: LivePosterior, layout: Layout, row: Floats) -> tuple[Floats, float]:
     """Expected drop of variance of every capability, going through all outcomes; and their sum."""
