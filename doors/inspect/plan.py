@@ -36,8 +36,11 @@ Demands: TypeAlias = (
 )
 """Where demands come from: keys of the samples' metadata; keys by the layout's name of each; a CSV
 by sample id; or a function of a sample."""
-Stop: TypeAlias = StoppingRule | Mapping[str, Any] | str | int | None
+Stop: TypeAlias = StoppingRule | Mapping[str, Any] | str | float | None
 
+CAPABILITIES: Final = "capabilities"
+ACCURACY: Final = "accuracy"
+"""What may be the target of an evaluation."""
 VERSION: Final = 2
 """Version of what a log keeps; other versions are refused."""
 IDS: Final = ("instance", "id", "sample", "sample_id")
@@ -198,6 +201,7 @@ def make_plan(
     *,
     stop: Stop = None,
     policy: Policy | Mapping[str, Any] | str | None = None,
+    target: str = CAPABILITIES,
     exposures: int = 1,
     common: int = 0,
     group: str = "",
@@ -211,8 +215,11 @@ def make_plan(
         samples: The samples, each with an id.
         layout: As for `adaptive`, like `demands` and `stop`.
         demands: By default the metadata, by the layout's names.
-        stop: A rule, its attributes, the name of a preset, or a number of samples.
+        stop: A rule, its attributes, the name of a preset, or a number of samples. With the target
+            "accuracy" also the width of its interval at which to stop, between 0 and 1.
         policy: How to choose: a policy, its attributes, or its name.
+        target: What is to be known: "capabilities", or the "accuracy" on all samples, which takes
+            the policy "rate".
         exposures: How often a sample may be chosen, where the policy does not say it; 0 for any
             number of times.
         common: Number of random samples that come first and are the same under every seed, so that
@@ -261,6 +268,17 @@ def make_plan(
         raise PlanError(f"layout {chosen.name} describes no sample ({told})")
     if demands is None:  # other numbers of the metadata may be anything
         items = items[[name for name in items if name in (PARADIGM, *chosen.feature_names)]]
+    if target == ACCURACY:
+        if policy is not None or not isinstance(chosen.outcome, Bernoulli):
+            raise PlanError(
+                'target="accuracy" chooses by itself, and takes right or wrong: leave policy out, '
+                "and give a layout of one success or failure"
+            )
+        policy = "rate"
+        if isinstance(stop, float):
+            stop = {"max_episodes": len(items), "target_width": stop}
+    elif target != CAPABILITIES:
+        raise PlanError(f"target {target!r} is unknown; give {CAPABILITIES!r} or {ACCURACY!r}")
     given = _policy(policy, exposures)
     if common:
         drawn = rng(0, "common", len(items)).permutation(sorted(items.index))
@@ -457,5 +475,7 @@ def _rule(given: Stop) -> StoppingRule:
                 "samples"
             )
         return PRESETS[given]
+    if isinstance(given, float):
+        raise PlanError(f'stop {given} is a width, which goes with target="accuracy" alone')
     options: Mapping[str, Any] = {"max_episodes": given} if isinstance(given, int) else given or {}
     return StoppingRule(**options)

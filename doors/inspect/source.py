@@ -234,13 +234,14 @@ def adaptive(
         score: Name of the score that is the outcome, as "scorer" or "scorer.key"; may be left out
             where there is one.
         stop: When to stop: a `StoppingRule`, its attributes, "quick", "standard" or "thorough", or
-            a number of samples. Seconds are those of the samples, added up.
+            a number of samples; with `target="accuracy"` also a width of its interval, as 0.2.
+            Seconds are those of the samples, added up.
         seed: Seed of all randomness.
         model: The model to evaluate; by default the one that inspect_ai is given.
         args: Arguments of the task, where it is named.
         **options: What else `animalcat.doors.inspect.plan.make_plan` takes: `at_once`, `epochs`,
             `pass_mark`, `falling`, `exposures`, `exposure`, `common`, `group`, `variant`,
-            `partial`, `policy`, `max_tokens`, `max_cost`.
+            `partial`, `policy`, `target`, `max_tokens`, `max_cost`.
 
     Raises:
         PlanError: The task has no samples, ids are not unique, demands are missing or all alike.

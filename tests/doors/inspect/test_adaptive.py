@@ -415,6 +415,28 @@ def test_told_again_in_any_order_a_session_chooses_the_same() -> None:
     assert go(random.Random(1)) == go(random.Random(2))
 
 
+def test_the_accuracy_may_be_the_target() -> None:
+    """After a number of samples its interval is approximate, by a width valid at any time."""
+
+    def play_through(stop: float) -> tuple[Session, dict[str, Any]]:
+        task = adaptive(sums(), LAYOUT, {"difficulty": "length"}, stop=stop, target="accuracy")
+        session = Session(task.sample_source.plan)  # pyright: ignore
+        while (choice := session.choose()) is not None:
+            (run,) = session.runs[choice.episode]
+            session.came(run, Came(float(int(choice.instance[-2:]) % 12 < 6)))
+        return session, profile_of(session, "model", "task")["battery_rate"]
+
+    counted, rate = play_through(24)
+    assert len(counted.choices) == 24
+    assert rate["approximate"]
+    assert "samples were drawn for the rate and their number, 24, was set" in rate["text"]
+    narrow, rate = play_through(0.4)
+    assert len(narrow.choices) < 40
+    assert 0.0 < rate["high"] - rate["low"] <= 0.4
+    assert not rate["approximate"]
+    assert narrow.end.startswith("the interval of the success rate is 0.")
+
+
 # Input that is wrong
 
 
@@ -482,6 +504,13 @@ def test_demands_that_are_missing_are_left_out_and_counted(tmp_path: Path) -> No
         ({"difficulty": [99, 98]}, {}, "describes no sample (2 difficulty above 10)"),
         ({"difficulty": [1, 2]}, {"score": "none"}, "has no scorer 'none'; there are: includes"),
         ({"difficulty": [1, 2]}, {"stop": "soon"}, "'soon' is no preset; there are quick"),
+        ({"difficulty": [1, 2]}, {"stop": 0.2}, 'goes with target="accuracy" alone'),
+        ({"difficulty": [1, 2]}, {"target": "all"}, "target 'all' is unknown; give 'capabilities'"),
+        (
+            {"difficulty": [1, 2]},
+            {"target": "accuracy", "policy": "random"},
+            "leave policy out",
+        ),
         ({"difficulty": [1, 2]}, {"epochs": 2}, "takes one success or failure, and a choice has 2"),
         ({"difficulty": [1, 2]}, {"at_once": 0}, "at_once 0 is out of range; give 1 or more"),
     ],
