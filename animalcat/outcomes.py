@@ -350,7 +350,7 @@ def _cell(cell: Any, kind: Kind, low: float, high: float) -> Any:
     try:
         value = float(str(cell))
     except (TypeError, ValueError):
-        raise ValueError("is no number") from None
+        raise ValueError("is not a number") from None
     if kind == "count" and abs(value) >= _MOST_COUNT:
         raise ValueError("is too large; give less than 2**63")
     if kind == "count" and not value.is_integer():

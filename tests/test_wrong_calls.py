@@ -145,7 +145,7 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     ),
     "a number for the name of an item": (
         lambda: LEARNER.tell(any_of(0), True),
-        ("0 is no name", "choice.instance"),
+        ("0 is not the name", "choice.instance"),
     ),
     "predictions of no fit": (
         lambda: predict(any_of(READING), DF),

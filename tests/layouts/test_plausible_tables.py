@@ -355,7 +355,7 @@ def test_attempts_that_do_not_count_are_told() -> None:
     ("change", "agents", "words"),
     [
         (("success,you", "success,"), (), "an outcome on two names no agent .1 do not."),
-        (("agent", "who"), (), "line 2, column 'who': 'me' is no number"),
+        (("agent", "who"), (), "line 2, column 'who': 'me' is not a"),
         (("failure,me", "failure,Me"), (), "agents 'me' and 'Me' differ in case alone"),
         (("success,me", "1,me"), (), "line 2, column 'outcome': '1' is unknown; valid: success"),
         (("success,me", ",me"), (), "line 2, column 'outcome'"),
@@ -500,7 +500,7 @@ def test_arenas_are_found_by_name_by_file_and_without_folders() -> None:
         pytest.param("instance,a,seed\ng1,.5,7\n", "'seed' seems to say something", id="T35"),
         pytest.param("instance,a,Episode\ng1,.5,7\n", "'Episode' seems to say", id="an episode"),
         pytest.param("instance,a,date\ng1,.5,2026-11-26\n", "'date' seems to say", id="T36"),
-        pytest.param("instance,a,when\ng1,.5,2026-11-26\n", "'2026-11-26' is no fin", id="T36b"),
+        pytest.param("instance,a,when\ng1,.5,2026-11-26\n", "'2026-11-26' is not a fin", id="T36b"),
         pytest.param(",instance,a\n0,g1,.5\n", "column 1 has no name", id="T17"),
         pytest.param("instance,a,x\ng1,.5,0\ng2,.1,1\ng3,.2,2\n", "'x' numbers the", id="0, 1, 2"),
         pytest.param("instance,a,way [m]\ng1,.5,1.5\n", "'way' has a unit, 'm'", id="a demand"),

@@ -269,7 +269,7 @@ def test_a_table_that_may_mean_several_things_is_refused() -> None:
         responses_of(pd.DataFrame({"who": ["a"], "what": ["b"]}), Columns())
     with pytest.raises(TableError, match="Did you mean 'person'"):
         responses_of(long_table(np.eye(2)), Columns(agent="persn"))
-    with pytest.raises(TableError, match="is no outcome"):
+    with pytest.raises(TableError, match="is not an outcome"):
         responses_of(pd.DataFrame({"agent": ["a"], "i0": ["perhaps"]}), Columns())
 
 

@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[str, Callable[[Learner], object], str]] = {
     "an episode by half": (
         "success",
         lambda one: one.tell("i03", 1.0, 0.5),  # type: ignore[arg-type]
-        "is no number",
+        "is not a number",
     ),
 }
 
@@ -199,7 +199,7 @@ def test_items_that_are_no_items_are_refused() -> None:
     values = np.ones((2, 1))
     with pytest.raises(TableError, match="no column 'rewardDistance'"):
         Bank.of(load_layout("aaio"), Instances(("other",), values, names=("a", "b")))
-    with pytest.raises(ValueError, match="the first is 'a'; give every instance a name of its own"):
+    with pytest.raises(ValueError, match="such as 'a'; give every instance a name of its own"):
         Bank.of(layout, Instances(layout.feature_names, values, names=("a", "a")))
     with pytest.raises(TypeError, match="df is a dict, and a pandas DataFrame is expected"):
         Bank.of(layout, {"difficulty": [1.0, 2.0]})  # type: ignore[arg-type]
