@@ -106,7 +106,7 @@ run-near-red,,,,,4
         ("instance,paradigm [m]\na,p\n", r"column `paradigm \[m\]`: paradigm is text and has no"),
         (
             "instance,colour\na,red\n",
-            r"line 2, column colour: 'red' is no .* Text stands in",
+            r"line 2, column colour: 'red' is not a .* Text stands in",
         ),
         (f"instance,task\na,{'x' * (MOST + 1)}\n", r"line 2, column task: 'x+': give at most 200"),
         ("instance,task,task\na,p,q\n", r"column task is there 2 times"),
