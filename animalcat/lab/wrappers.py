@@ -279,7 +279,8 @@ def _copy_around(wrapper: Any, link: str, inner: Any, copies: list[Any]) -> Any:
 
 
 def _content(wrapper: Any) -> dict[str, Any]:
-    return {name: value for name, value in _held(wrapper).items() if name not in _LINKS}
+    held = sorted(_held(wrapper).items())  # those that were loaded hold the same in another order
+    return {name: value for name, value in held if name not in _LINKS}
 
 
 def _is_idle(wrapper: Any) -> bool:

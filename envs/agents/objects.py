@@ -281,6 +281,7 @@ class _Reader:
                 yield name.encode()
                 yield from self._tokens(each, met)
         yield b"."
+        del met[id(value)]  # what is shared counts as what is equal: copies are the same agent
 
     def _tokens_of_many(self, value: Any, met: dict[int, int]) -> Iterator[bytes]:
         if isinstance(value, set | frozenset):
