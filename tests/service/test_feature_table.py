@@ -55,7 +55,7 @@ def test_columns_are_joined_and_kept(tmp_path: Path) -> None:
         (("noise [dB]", "noise (dB)"), r"column 'noise \(dB\)'.*`noise \[dB\]`"),
         (("40,3,", "40,"), r"line 2: 4 cells; the header has 5"),
         ((TABLE, TABLE.replace(";", "").replace(",", ";")), "line 1: commas are expected between"),
-        (("40,3,", '"40,5",3,'), r"line 2, column noise: '40,5' is no .* write it with a point"),
+        (("40,3,", '"40,5",3,'), r"line 2, column noise: '40,5' is not a .* write it with a point"),
         (("40,3,", "40,5,3,"), r"line 2: 6 cells; the header has 5.* written with a point"),
         (("40", "1_000"), r"line 2, column noise: '1_000' is not a finite number"),
         (("rewardSize [m]", "rewardSize [s]"), r"column rewardSize \[s\]: the unit 's' is another"),
