@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build, nouns
 from animalcat.cli.shared import output
+from animalcat.cli.shared.common import Common, keep_common
 from animalcat.cli.shared.remote import data_folder
 from animalcat.service.host.settings import Settings
 
@@ -42,6 +43,7 @@ def test_help_lists_every_command() -> None:
 def test_a_command_means_the_data_directory_of_the_settings(
     said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    keep_common(Common())  # other tests have called commands in this process
     monkeypatch.delenv("ANIMALCAT_HOME", raising=False)
     if said:
         monkeypatch.setenv(said, str(tmp_path / "file"))

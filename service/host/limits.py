@@ -104,10 +104,10 @@ class ServerLimits:
         plays = method == EVALUATE
         most = self._settings.max_agents if plays else self._settings.max_streams
         if self._open[plays] >= most:
-            what = "agents play" if plays else "streams are open"
+            what = "agents that play" if plays else "open streams"
             raise ServiceError(
                 Code.BUSY,
-                f"{most} {what}, which is the most that this server allows at once",
+                f"this server allows at most {most} {what} at once",
                 retry_seconds=AGENT_RETRY_SECONDS if plays else RETRY_SECONDS,
             )
         self._open[plays] += 1
@@ -129,8 +129,8 @@ class ServerLimits:
         if going_on + wanted > most:
             raise ServiceError(
                 Code.BUSY,
-                f"{going_on} sessions are not over, and this server allows {most}; cancel some "
-                "that nobody plays",
+                f"this server allows at most {most} sessions that are not over, and has "
+                f"{going_on}; cancel some that nobody plays",
                 retry_seconds=60.0,
             )
 

@@ -24,7 +24,7 @@ VERSION: Final = 1
 """Version of the records. It rises when a record is no longer what it was, and what reads records
 then has to tell the versions apart."""
 _STRICT: Final = ConfigDict(extra="forbid", strict=True, revalidate_instances="always")
-LATER: Final = frozenset({"prior"})
+LATER: Final = frozenset({"prior", "weighed"})
 """Fields that came later, which earlier records do not have."""
 _SHOWN: Final = 3
 """Most problems of a record that are told one by one."""

@@ -181,7 +181,7 @@ def test_what_was_interrupted_goes_on_by_the_same_call(
     assert running_server(folder) is None
     assert "keeps every episode that ended; the same call goes on" in capsys.readouterr().err
     result = measure(agent, ARENAS, folder=folder, **OPTIONS)
-    assert "goes on after 1 episodes" in capsys.readouterr().err
+    assert "goes on after 1 episode\n" in capsys.readouterr().err
     assert result.session.state == "finished"
     assert len(result.outcomes) == OPTIONS["max_episodes"] + 1  # with the void one
 

@@ -118,7 +118,7 @@ calibration:
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_calibrated_session_says_so_and_is_for_other_agents(service: Any) -> None:
     own = {"layout": "", "layout_definition": CALIBRATED}
-    with pytest.raises(grpc.aio.AioRpcError, match=r"'two' is one of those .* --without two"):
+    with pytest.raises(grpc.aio.AioRpcError, match=r"'two' is one of the agents .* --without two"):
         await service.create(3, agent="two", **own)
     session = await service.create(2, **own)
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")

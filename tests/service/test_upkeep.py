@@ -318,7 +318,7 @@ def test_a_backup_may_name_no_place_outside(original: Path, tmp_path: Path) -> N
         with pytest.raises(DataError, match=words):
             stores.backup(original, path)
     (tmp_path / "thesis.tar").touch()
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="exists already"):
         stores.backup(original, tmp_path / "thesis.tar")
 
 
