@@ -199,14 +199,14 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
     )
     await limits.check(create)
     campaign = campaigns_pb2.CreateCampaignRequest(spec=campaigns_pb2.CampaignSpec(agents="ab"))
-    with pytest.raises(ServiceError, match="at most 1 sessions? that"):
+    with pytest.raises(ServiceError, match="at most 1 sessions that"):
         await limits.check("/animalcat.v1.Campaigns/CreateCampaign", campaign)
     store.create_session("one", SessionSpec("a", "b"), NOW, "")
     assert (await catch_refusal(create)).code is Code.BUSY
     store.set_state("one", SessionState.CANCELLED)
     await limits.check(create)
     limits.open(evaluate)
-    with pytest.raises(ServiceError, match="at most 1 agents? that play"):
+    with pytest.raises(ServiceError, match="at most 1 agents that play"):
         limits.open(evaluate)
     limits.open("/animalcat.v1.Sessions/WatchSession")
     limits.close(evaluate)
