@@ -255,10 +255,10 @@ class _Reader:
         if isinstance(value, _PLAIN):
             yield f"{type(value).__name__} {value!r}".encode(errors="surrogatepass")
             return
-        if id(value) in met:
-            yield f"again {met[id(value)]}".encode()
+        if (here := id(value)) in met:
+            yield f"again {met[here]}".encode()
             return
-        met[id(value)] = len(met)
+        met[here] = len(met)
         self._keep.append(value)
         yield type(value).__qualname__.encode()
         if isinstance(value, types.ModuleType | types.FunctionType | type):
@@ -281,7 +281,7 @@ class _Reader:
                 yield name.encode()
                 yield from self._tokens(each, met)
         yield b"."
-        del met[id(value)]  # what is shared counts as what is equal: copies are the same agent
+        del met[here]  # what is shared counts as what is equal: copies are the same agent
 
     def _tokens_of_many(self, value: Any, met: dict[int, int]) -> Iterator[bytes]:
         if isinstance(value, set | frozenset):
