@@ -24,8 +24,6 @@ VERSION: Final = 1
 """Version of the records. It rises when a record is no longer what it was, and what reads records
 then has to tell the versions apart."""
 _STRICT: Final = ConfigDict(extra="forbid", strict=True, revalidate_instances="always")
-LATER: Final = frozenset({"prior", "weighed"})
-"""Fields that came later, which earlier records do not have."""
 _SHOWN: Final = 3
 """Most problems of a record that are told one by one."""
 
@@ -77,15 +75,12 @@ class Record(Generic[V]):
 
 
 def _without_defaults(schema: Any) -> Any:
-    """Return a schema of pydantic's in which every field has to be there, but for later ones."""
+    """Return a schema of pydantic's in which every field has to be there."""
     if isinstance(schema, list):
         return [_without_defaults(part) for part in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     parts = cast("dict[str, Any]", schema)
-    if parts.get("name") in LATER:
-        usual = cast("dict[str, Any]", parts["schema"])
-        return {**parts, "schema": {**usual, "schema": _without_defaults(usual["schema"])}}
     if parts.get("type") == "default":
         return _without_defaults(parts["schema"])
     return {name: _without_defaults(part) for name, part in parts.items()}

@@ -322,6 +322,18 @@ async def test_the_page_of_security_is_true_line_by_line(callers: Callers) -> No
         assert await service.channel.unary_unary(health)(b"") == b"\x08\x01"
 
 
+@pytest.mark.parametrize("part", ["against", "prior"])
+async def test_a_session_is_made_of_sessions_that_its_caller_may_see(
+    callers: Callers, part: str
+) -> None:
+    method, seen = "/animalcat.v1.Sessions/CreateSession", list[str]()
+    for name in owned_ids(callers.data, "ann"):
+        spec = sessions_pb2.SessionSpec(**{part: {"session": f"sessions/{name}"}})  # pyright: ignore
+        asked = sessions_pb2.CreateSessionRequest(spec=spec).SerializeToString()
+        seen.append((await outcome_of_call(callers.researcher, method, asked))[1])
+    assert [words.startswith("nothing named") for words in seen] == [False, True], seen
+
+
 async def test_health_is_open_and_reflection_is_not(callers: Callers) -> None:
     health = "/grpc.health.v1.Health/Check"
     assert await callers.connected("").channel.unary_unary(health)(b"") == b"\x08\x01"
