@@ -379,9 +379,10 @@ def _round_row(
 
 def csv_of(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Return rows as CSV with these columns."""
-    frame = pd.DataFrame([*rows], columns=list(columns), dtype=object)
-    for name in frame:
-        frame[name] = [str(v).lower() if isinstance(v, bool) else v for v in frame[name]]
+    said = [
+        {k: str(v).lower() if isinstance(v, bool) else v for k, v in row.items()} for row in rows
+    ]
+    frame = pd.DataFrame(said, columns=list(columns), dtype=object)  # integers stay as they are
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 

@@ -90,6 +90,11 @@ def test_a_round_is_a_row_with_demands_times_and_flags(written: Write, tmp_path:
     assert (person["width"], person["consent"], person["end"]) == ("1200", "1", "play")
 
 
+def test_an_integer_stays_one_beside_what_is_missing() -> None:
+    found = csv_of(["n", "m"], [{"n": 10**17}, {"n": None, "m": True}])
+    assert found == b"n,m\n100000000000000000,\n,true\n"
+
+
 def test_every_column_is_described(written: Write) -> None:
     columns = {**TABLES, "rounds": (*TABLES["rounds"], "wayLength [m]")}
     columns["people"] = (*TABLES["people"], "q_games")
