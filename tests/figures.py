@@ -1,10 +1,10 @@
 """Figures of pages, and the results that they come from.
 
 A mark behind figures says where they come from, `<!-- figures: FILE | ROW | KEY ... -->`: a file of
-benchmarks/results, a part of the names of its rows, and a key for each number before the mark. A
-dash skips a number, `%` after a key makes percents of it; `least` and `most` are those of all rows
-whose names have ROW in them. `python -m tests.figures` lists the figures, and which are due: those
-whose code has changed since they were measured, or that were kept without a digest of it.
+benchmarks/results, the name of a row or a part of several, and a key for each number before the
+mark. A dash skips a number, `%` after a key makes percents of it; `least` and `most` are those of
+all these rows. `python -m tests.figures` lists the figures, and which are due: those whose code has
+changed since they were measured, or that were kept without a digest of it.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class Figures:
         """What the numbers have to be."""
         result = self.result
         rows = [row for row in result["rows"] if self.row in row["name"]]
+        rows = [row for row in rows if row["name"] == self.row] or rows
         return tuple(value_of(rows, result, key) for key in self.keys)
 
     @property

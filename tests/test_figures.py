@@ -61,7 +61,8 @@ def test_what_is_due_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert figures.is_due({**born, "covers": "tests"})
     assert figures.is_due({**born, "digest": ""})
     assert figures.main() == 0
-    assert "README.md: 26,000 (simulator, rays)" in capsys.readouterr().out
+    first = next(figures.read_figures(ROOT / "README.md"))
+    assert f"README.md: {', '.join(first.said)}" in capsys.readouterr().out
     assert rounds_to("26,000", 26_400)
     assert not rounds_to("26,000", 26_600)
     assert rounds_to("0.95", 0.954)
