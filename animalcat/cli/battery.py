@@ -71,7 +71,7 @@ def build(
         str,
         typer.Argument(
             metavar="NAME_OR_FILE",
-            help="A recipe by its name (see `battery recipes`), the file of a recipe of your own, "
+            help="A recipe by its name, such as basics, the file of a recipe of your own, "
             "or a family of arenas, for example navigation.",
         ),
     ],

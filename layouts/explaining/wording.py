@@ -349,7 +349,9 @@ class Scale:
 
     def bounded(self, note: NodeNote, low: float, high: float) -> str:
         """Say what evidence from one side means: "at least 21 m", of diameters "0.8 m or less"."""
-        value = self._say_bound(note, low, high)
+        assert note.bound is not None
+        width = self.width(*self.spanned(note, low, high))
+        value = _with(self._number(note.bound, width), self.unit)
         if self.rising:
             return f"{note.side} {value}"
         return f"{value} or {'less' if note.side == 'at least' else 'more'}"
@@ -357,13 +359,7 @@ class Scale:
     def proved(self, note: NodeNote, low: float, high: float) -> str:
         """The same within a sentence: "finds goals up to at least 21 m away (no limit ...)"."""
         missing = "limit was found" if note.side == "at least" else "ability was shown"
-        bound = f"{note.side} {self._say_bound(note, low, high, '')}"
-        return f"{self.fill(bound)} (no {missing})"
-
-    def _say_bound(self, note: NodeNote, low: float, high: float, unit: str | None = None) -> str:
-        assert note.bound is not None
-        width = self.width(*self.spanned(note, low, high))
-        return _with(self._number(note.bound, width), self.unit if unit is None else unit)
+        return f"{self.phrase.replace(GAP, self.bounded(note, low, high))} (no {missing})"
 
     def fill(self, value: str) -> str:
         """Put a value into the phrase, with its unit."""

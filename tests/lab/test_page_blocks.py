@@ -156,7 +156,6 @@ PAGES = {
             "explain(7)": "explain(1)",
         },
     ),
-    "verdicts.md": Page(),
 }
 
 
