@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from sys import intern
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.spec import to_dict
 from animalcat.outcomes import write_rows
 from animalcat.service.errors import Code, ServiceError, unknown
-from animalcat.service.library.bounded import make_bounded
+from animalcat.service.library.bounded import GoneError, make_bounded
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.library.plugins import usable
 from animalcat.service.measuring.kept_fits import load_fit
@@ -38,6 +39,9 @@ from animalcat.values import Outcome, SessionState
 from animalcat.values.profiles import without_chance
 from animalcat.wire.words import FORMATS
 
+T = TypeVar("T")
+Row = dict[str, Any]
+
 PIECE: Final = 1024 * 1024
 """Bytes of a file that are sent at a time."""
 
@@ -50,8 +54,23 @@ class Outcomes(NamedTuple):
         units: Unit by meta-feature.
     """
 
-    rows: Callable[[], Iterator[dict[str, Any]]]
+    rows: Callable[[], Iterator[Row]]
     units: Mapping[str, str]
+
+    async def read(self, read: Callable[[Iterator[Row]], T]) -> T:
+        """Return what a function makes of the rows in a thread, which ends when the caller goes."""
+        gone = threading.Event()
+
+        def rows() -> Iterator[Row]:
+            for row in self.rows():
+                if gone.is_set():
+                    raise GoneError
+                yield row
+
+        try:
+            return await asyncio.to_thread(read, rows())
+        finally:
+            gone.set()
 
 
 class Profiles(results_pb2_grpc.ProfilesServicer):
@@ -158,12 +177,9 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             )
         profile = await self._profile_for_files(session)
         about = {**profile["provenance"], "exported_by": asdict(writer)}
-        outcomes = await self._outcomes(session)
+        rows = await (await self._outcomes(session)).read(list)
         profile = {**profile, "provenance": about}
-        content = await asyncio.to_thread(
-            lambda: _export_bytes(writer, profile, [*outcomes.rows()])
-        )
-        await asyncio.to_thread(path.write_bytes, content)
+        await make_bounded(partial(_write_by_plugin, path, writer, profile, rows))
         return f"{session}.{name}"
 
     async def _profile(self, session: str) -> dict[str, Any]:
@@ -185,18 +201,18 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
     async def _table(self, session: str, form: Literal["csv", "parquet"], path: Path) -> str:
         outcomes = await self._outcomes(session)
 
-        def write() -> None:
+        def write(rows: Iterator[Row]) -> None:
             with path.open("wb") as file:
-                write_rows(outcomes.rows(), outcomes.units, file, form)
+                write_rows(rows, outcomes.units, file, form)
 
-        await asyncio.to_thread(write)
+        await outcomes.read(write)
         return f"{session}-outcomes.{form}"
 
     async def _netcdf(self, session: str, path: Path, *, pointwise: bool = True) -> tuple[str, ...]:
         fitted = await self._posterior(session)
         outcomes = await self._outcomes(session)
         profile = await self._profile_for_files(session)
-        kept = await asyncio.to_thread(lambda: constants_of(outcomes.rows(), fitted))
+        kept = await outcomes.read(partial(constants_of, fitted=fitted))
         return await make_bounded(
             partial(write_posterior, path, fitted, kept, profile, pointwise=pointwise)
         )
@@ -224,12 +240,13 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         current = await self._engines.session(session)
         battery = await self._engines.battery(current.spec.battery_digest)
         attempts = partial(self._engines.attempts, session)
-        make = await asyncio.to_thread(
-            lambda: partial(
+        features = fitted.layout.feature_names
+        make = await outcomes.read(
+            lambda rows: partial(
                 session_page,
                 profile,
                 fitted,
-                told_rows(outcomes.rows(), fitted.layout.feature_names),
+                told_rows(rows, features),
                 played_arenas(battery, attempts()),
                 because={
                     (e.number, e.attempt): intern(e.decision.because)
@@ -254,10 +271,10 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         return Outcomes(lambda: outcome_rows(current, battery, attempts(), weights), battery.units)
 
 
-def _export_bytes(
-    writer: Plugin, profile: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]
-) -> bytes:
-    """What another package's export makes of a session.
+def _write_by_plugin(
+    path: Path, writer: Plugin, profile: Mapping[str, Any], outcomes: Sequence[Row]
+) -> None:
+    """Write what another package's export makes of a session.
 
     Raises:
         PluginError: It fails, or gives something else than text or bytes.
@@ -271,4 +288,4 @@ def _export_bytes(
     if not isinstance(content, str | bytes):
         kind = type(content).__name__
         raise PluginError(f"the {writer.words} gives {kind}; an export gives text or bytes")
-    return content.encode() if isinstance(content, str) else content
+    path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 import psutil
@@ -24,6 +25,7 @@ from animalcat.service.rpc import profiles, sessions
 from animalcat.service.web import batteries, filming
 from animalcat.v1 import results_pb2, sessions_pb2
 from tests.service.test_web import serve_it
+from tests.test_plugins import pretend_install
 
 PROGRAM = """
 import asyncio, sys, time
@@ -46,6 +48,12 @@ def ready(address, link):
 server.END_SECONDS = 2.0
 settings = Settings(home=Path(sys.argv[1]), port=0, drain_seconds=0.0)
 asyncio.run(server.serve(settings, ready))
+"""
+POINTS = "[animalcat.exports]\nslow = slow_export:export\n"
+SLOW = """
+def export(profile, outcomes):
+    while True:
+        pass
 """
 SOON = 30
 """Seconds within which something happens on a machine that has much to do."""
@@ -142,11 +150,33 @@ async def test_layouts_that_never_end_hold_no_other_caller(
     assert await asyncio.to_thread(seen_soon, lambda: not readers())
 
 
+class Table(NamedTuple):
+    """A table of outcomes whose rows have no end.
+
+    Attributes:
+        read: Tables that are being read.
+        left: Those that are read no further.
+    """
+
+    read: list[object]
+    left: list[object]
+
+    def rows(self, rows: Any, *about: object) -> Any:
+        self.read.append(about)
+        try:
+            yield from itertools.cycle(list(rows(*about)))
+        finally:
+            self.left.append(about)
+
+
 @pytest.mark.asyncio(loop_scope="session")
 async def test_reports_and_films_of_callers_that_have_gone_end(
     start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with serve_it(start, tmp_path) as (service, browser):
+    pretend_install(tmp_path, "slow-package", POINTS, slow_export=SLOW)
+    monkeypatch.syspath_prepend(tmp_path)
+    allowed = ("slow-package",)
+    async with serve_it(start, tmp_path, allowed_plugins=allowed) as (service, browser):
         await browser.enter()
         session = await service.create(1)
         await service.play(session)
@@ -161,19 +191,42 @@ async def test_reports_and_films_of_callers_that_have_gone_end(
         monkeypatch.setattr(profiles, "write_posterior", spin)
         page = asyncio.create_task(browser.get(f"/{session}/report"))
         assert "is being made" in (await browser.get("/batteries/small/sheet")).text
-        forms = (results_pb2.PROFILE_FORMAT_HTML, results_pb2.PROFILE_FORMAT_NETCDF)
-        calls = [
-            service.profiles.ExportProfile(
-                results_pb2.ExportProfileRequest(name=f"{session}/profile", format=forms[k % 2])
-            )
-            for k in range(12)
+        wanted: list[dict[str, Any]] = [
+            {"format": results_pb2.PROFILE_FORMAT_HTML},
+            {"format": results_pb2.PROFILE_FORMAT_NETCDF},
+            {"plugin": "slow"},
         ]
+        profile = f"{session}/profile"
+
+        def export(**how: Any) -> Any:
+            request = results_pb2.ExportProfileRequest(name=profile, **how)
+            return service.profiles.ExportProfile(request)
+
+        calls = [export(**how) for how in wanted * 4]
         assert await asyncio.to_thread(seen_soon, readers)
         await service.sessions.ListSessions(sessions_pb2.ListSessionsRequest(), timeout=SOON)
         page.cancel()
         for call in calls:
             call.cancel()
         assert await asyncio.to_thread(seen_soon, lambda: not readers())
+
+        calls = [export(plugin="slow")]  # alone, so that it is this that runs
+        assert await asyncio.to_thread(seen_soon, readers)
+        calls[0].cancel()
+        assert await asyncio.to_thread(seen_soon, lambda: not readers())
+
+        table = Table([], [])
+        monkeypatch.setattr(profiles, "outcome_rows", partial(table.rows, profiles.outcome_rows))
+        tables = [
+            results_pb2.PROFILE_FORMAT_OUTCOMES_CSV,
+            results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET,
+        ]
+        calls = [export(**how) for how in [*wanted, *({"format": form} for form in tables)]]
+        assert await asyncio.to_thread(seen_soon, lambda: len(table.read) == len(calls))
+        assert not table.left
+        for call in calls:
+            call.cancel()
+        assert await asyncio.to_thread(seen_soon, lambda: len(table.left) == len(calls))
 
 
 @pytest.mark.parametrize("what", ["thread", "loop"])
