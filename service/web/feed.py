@@ -12,6 +12,7 @@ import base64
 import json
 import logging
 import math
+import re
 import struct
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -39,7 +40,7 @@ from animalcat.service.session.glimpse import Glimpse, Onlooker
 from animalcat.service.storage.artefacts import recording_path
 from animalcat.service.storage.listing import Page
 from animalcat.v1 import results_pb2
-from animalcat.values import Decision, Episode, Outcome, Session
+from animalcat.values import CapabilityStatus, Decision, Episode, Outcome, Session
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ RECENT: Final = 12
 BEHIND: Final = 8
 """Most messages that wait for a slow browser; then it is told all anew."""
 _RECORD: Final = struct.Struct("<BQ")
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 _MESSAGE: Final = struct.Struct("<HIQQ")
 _READ: Final = 1 << 20
 _LETTERS: Final = {
@@ -73,12 +75,21 @@ _LETTERS: Final = {
 
 def _point(session: Session) -> list[list[Any]]:
     """Return the point of a course at which a session is now; none before anything is known."""
-    now = [[_short(c.mean), _short(c.sd)] for c in session.capabilities]
+    now = [[*_ends(c), _number(c.value)] for c in session.capabilities]
     return [[session.episodes, *now]] if now else []
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.4g}") if math.isfinite(value) else 0.0
+def _ends(capability: CapabilityStatus) -> tuple[float, float]:
+    """The ends of an interval as its words say them, so that picture and words agree."""
+    first, _, last = capability.interval.partition(" to ")
+    low = _number(first) or 0.0
+    high = _number(last)
+    return low, low if high is None else high
+
+
+def _number(words: str) -> float | None:
+    found = _NUMBER.search(words.replace("−", "-"))
+    return None if found is None else float(found[0])
 
 
 class Feeds:
@@ -116,7 +127,8 @@ class Feeds:
     def course(self, session: Session) -> list[list[Any]]:
         """Return how the estimates of a session have gone since the server was started.
 
-        They are points of episodes with mean and standard deviation of each capability.
+        They are points of episodes with the ends of the interval of each capability and its
+        estimate, in the unit of its words; None where it is not known.
         """
         return self._courses.get(session.id) or _point(session)
 
@@ -289,7 +301,7 @@ class _Scene:
     def _numbers(self) -> dict[str, Any]:
         if (step := self._last) is None:
             return {}
-        health, total = round(step.observation.health, 1), _short(self._total)
+        health, total = round(step.observation.health, 1), float(f"{self._total:.4g}")
         return {"step": step.step, "health": health, "return": total}
 
     def _see(self, glimpse: Glimpse) -> dict[str, Any]:

@@ -114,6 +114,11 @@ def test_a_session_is_watched_to_its_end(facts: dict[str, Any]) -> None:
             agent.wait(30)
         assert page.js("document.querySelectorAll('#strip li').length") == 3
         assert page.js("document.querySelectorAll('.capability .course path').length") > 0
+        ends = page.js("[...document.querySelectorAll('.course')].map((one) => one.innerText)")
+        for one in ends:  # both ends of both axes
+            high, low, *when = one.split()
+            assert float(high) > float(low)
+            assert when == ["0", "3", "episodes"]
         assert "The session is over." in page.text()
         width = "document.querySelector('#recent {}').offsetWidth"
         page.size(390, 844)

@@ -35,15 +35,16 @@ function showState(said) {
   if (!said.playing) $("view").textContent = said.over ? "The session is over." : "No episode is being played.";
 }
 
-/** The course of a capability: its mean, and a band of about 90 %. */
+/** The course of a capability: its estimate, and the band of its interval, with the ends of both axes. */
 function drawn(k) {
   const points = course.filter((point) => point[k + 1]).map((point) => [point[0], ...point[k + 1]]);
   if (points.length < 2) return "";
-  const low = Math.min(...points.map(([, mean, sd]) => mean - 1.645 * sd)), high = Math.max(...points.map(([, mean, sd]) => mean + 1.645 * sd));
-  const first = points[0][0], last = Math.max(points.at(-1)[0], first + 1);
-  const place = (n, value) => `${(300 * (n - first) / (last - first)).toFixed(1)} ${(62 - 60 * (value - low) / (high - low || 1)).toFixed(1)}`;
-  const line = (sds) => points.map(([n, mean, sd]) => place(n, mean + sds * sd));
-  return `<path class="band" d="M${[...line(1.645), ...line(-1.645).reverse()].join("L")}z"></path><path class="mean" d="M${line(0).join("L")}"></path>`;
+  const low = Math.min(...points.map((point) => point[1])), high = Math.max(...points.map((point) => point[2]));
+  const first = points[0][0], last = points.at(-1)[0];
+  const place = ([n], value) => `${(300 * (n - first) / (last - first || 1)).toFixed(1)} ${(62 - 60 * (value - low) / (high - low || 1)).toFixed(1)}`;
+  const line = (which, some = points) => some.map((point) => place(point, point[which])).join("L");
+  const known = points.filter((point) => point[3] !== null);
+  return `<span>${high}</span><span>${low}</span><svg viewBox="0 0 300 64" preserveAspectRatio="none"><path class="band" d="M${line(2)}L${line(1, [...points].reverse())}z"></path><path class="mean" d="${known.length ? `M${line(3, known)}` : ""}"></path></svg><p><span>${first}</span><span>${last} episodes</span></p>`;
 }
 
 function showView(said) {
