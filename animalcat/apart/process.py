@@ -73,6 +73,8 @@ def check_reference(reference: str, spec: ObservationSpec | None = None) -> None
     if read.in_file and not Path(read.where).is_file():
         raise ApartError(f"agent {reference!r}: there is no file {read.where}")
     try:
+        if read.door is not None:
+            read.door.check()
         if spec is not None:
             check_observation(read, spec)
     except ValueError as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -13,6 +14,7 @@ from animalcat.cli.shared.logs import logs_of
 from animalcat.cli.shared.output import (
     insist_no_terminal,
     print_json,
+    print_rows,
     remark,
     status,
     to_standard_output,
@@ -24,8 +26,10 @@ from animalcat.cli.shared.remote import (
     client_for,
     same_place,
 )
-from animalcat.cli.shared.tables import print_profile
+from animalcat.cli.shared.table import Column
+from animalcat.cli.shared.tables import INTERVAL, print_profile, profile_rows
 from animalcat.client import Client
+from animalcat.values.profiles import profile_row
 
 _WHAT: Final = {
     "csv": "outcomes",
@@ -36,6 +40,8 @@ _WHAT: Final = {
 """What is in the file, where that is not the profile."""
 _BY_SUFFIX: Final = {".csv": "csv", ".html": "html", ".nc": "netcdf", ".parquet": "parquet"}
 """The form of a file by the ending of its name."""
+_LAST: Final = (Column("tokens", 2, True), Column("costs", 1, True), Column("labels", 0, True))
+"""The last columns of the table of several profiles, which are there if something is in them."""
 SessionOrLog = Annotated[
     str,
     typer.Argument(
@@ -51,27 +57,74 @@ app = typer.Typer(
 
 
 @app.command()
-def show(session: SessionOrLog) -> None:
-    """Show what a session has found out about its agent.
+def show(
+    session: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION|LOG.eval...",
+            help="Ids of sessions, from `session list`; or logs of inspect_ai, of adaptive tasks "
+            "and of arenas.",
+        ),
+    ],
+) -> None:
+    """Show what a session has found out about its agent; of several, a table with a row for each.
 
-    A finished session has a certified profile; before that, the estimate so far is shown.
+    A finished session has a certified profile; before that, the estimate so far is shown. The table
+    has the success rate with the interval that needs no layout, and what the layout predicts.
     """
-    if (logs := logs_of(session)) is not None:
-        logs.show_log(session)
+    profiles = _read_profiles(session)
+    if len(profiles) > 1:
+        rows = [profile_row(one) if common().as_json else _row(one) for one in profiles]
+        last = {column.name for column in _LAST}
+        names = dict.fromkeys(name for row in rows for name in row if name not in last)
+        print_rows(rows, [*names, *_LAST])
         return
-    with client_for() as client, status("reading the profile"):
-        profile = client.profile(session)
+    (profile,) = profiles
     if common().as_json:
         print_json(profile)
         return
     about = profile["provenance"]
+    log = logs_of(session[0]) is not None
     engine = "NUTS" if profile["diagnostics"]["engine"] == "nuts" else "live, not certified"
     print_profile(
         profile,
-        f"{about['agent']} on {about['battery']}: {about['successes']} of "
-        f"{about['episodes']} episodes passed ({engine})",
-        where=same_place(),
+        f"{about['agent']} on {about['battery']}: {about['successes']} of {about['episodes']} "
+        f"{'samples right' if log else 'episodes passed'} ({engine})",
+        where="" if log else same_place(),
     )
+
+
+def _read_profiles(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Profiles of sessions and logs; a server is asked only where there is a session."""
+    read = {name: logs.read_log_profile(name) for name in names if (logs := logs_of(name))}
+    if asked := [name for name in names if name not in read]:
+        with client_for() as client, status("reading the profile"):
+            read |= {name: dict(client.profile(name)) for name in asked}
+    return [read[name] for name in names]
+
+
+def _row(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """A profile as a row of the table, for people."""
+    row, nodes = profile_row(profile), profile["nodes"]
+    rate, low, high, less, more = (
+        "" if row[name] is None else f"{row[name]:.0%}"
+        for name in ("success rate", "low", "high", "predicted low", "predicted high")
+    )
+    return {
+        "agent": row["agent"],
+        "battery": row["battery"],
+        "episodes": row["episodes"],
+        "success rate": f"{rate} ({low} to {high})" if rate else "",
+        "predicted": f"{less} to {more}" if less else "",
+        **{
+            one["capability"]: f"{one['estimate']} ({one[INTERVAL]})"
+            for one in profile_rows(profile)
+            if nodes[one["capability"]]["kind"] == "capability"
+        },
+        "tokens": row["tokens"],
+        "costs": row["costs"],
+        "labels": row["labels"],
+    }
 
 
 @app.command()

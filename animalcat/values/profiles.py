@@ -43,6 +43,35 @@ def without_chance(profile: Mapping[str, Any]) -> dict[str, Any]:
     return {**profile, "provenance": kept}
 
 
+def profile_row(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a profile as one row of a table, to stand beside those of other agents.
+
+    Args:
+        profile: By the schema "profile".
+
+    Returns:
+        `agent`; `battery`; `episodes` that count; `success rate` on the whole battery with the ends
+        of its 90 % interval (`low`, `high`) and of that which the layout predicts (`predicted low`,
+        `predicted high`); each capability with its ends, in its unit; `tokens` and `costs` that
+        were spent; and `labels`, among them that the layout is contradicted.
+    """
+    about: Mapping[str, Any] = profile["provenance"]
+    rate: Mapping[str, Any] = profile["battery_rate"]
+    predicted = rate["predicted"] or (None, None)
+    spent: Mapping[str, Any] = about.get("spent") or {}
+    row = {name: about[name] for name in ("agent", "battery", "episodes")}
+    row |= {"success rate": rate["value"], "low": rate["low"], "high": rate["high"]}
+    row |= {"predicted low": predicted[0], "predicted high": predicted[1]}
+    for name, node in profile["nodes"].items():
+        if node["kind"] == "capability":
+            low, high = node["hdi"]
+            row |= {name: node["mean"], f"{name} low": low, f"{name} high": high}
+    tokens = spent["tokens_in"] + spent["tokens_out"] if spent else None
+    costs: Mapping[str, float] = spent.get("costs", {})
+    said = ", ".join(f"{amount:.4g} {currency}" for currency, amount in costs.items())
+    return {**row, "tokens": tokens, "costs": said, "labels": "; ".join(profile["labels"])}
+
+
 @dataclass(frozen=True, slots=True)
 class TriedCue:
     """What was played tells of a cue by which an agent may go instead of having a capability.

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,8 @@ MOST_BYTES: Final = 256 << 20
 """Most bytes that a log unpacks to, beside its samples."""
 MOST_PARTS: Final = 1_000_000
 """Most parts of a log, of which each sample is one."""
+PROFILE: Final = f"{KEY}_profile"
+"""The key under which a log has the profile, once its task has ended."""
 TRIALS: Final = f"{KEY}_trials"
 """The key under which the log of a session says which arena each of its samples was."""
 _VOID_LIMITS: Final = frozenset({"time", "working", "cost", "operator"})
@@ -53,6 +55,7 @@ class Came(NamedTuple):
         limit: The kind of limit that ended it; empty for none.
         refused: Whether the last answer was held back by a filter; it counts as it was scored.
         tokens: Tokens used, of all models.
+        returned: Those of them that the models returned.
         cost: Dollars spent.
         seconds: Time it took.
     """
@@ -63,6 +66,7 @@ class Came(NamedTuple):
     limit: str = ""
     refused: bool = False
     tokens: int = 0
+    returned: int = 0
     cost: float = 0.0
     seconds: float = 0.0
 
@@ -125,8 +129,10 @@ def came_of(sample: Any, score: str = "") -> Came:
     refused = bool(record.get("refused"))
     used: Mapping[str, Any] = sample.model_usage or {}
     tokens = sum(int(usage.total_tokens) for usage in used.values())
+    returned = sum(int(usage.output_tokens) for usage in used.values())
     cost = sum(usage.total_cost or 0.0 for usage in used.values())
-    return Came(outcome, void, late, limit, refused, tokens, cost, sample.total_time or 0.0)
+    seconds = sample.total_time or 0.0
+    return Came(outcome, void, late, limit, refused, tokens, returned, cost, seconds)
 
 
 def metadata_of(one: Any) -> Mapping[str, Any]:
@@ -197,6 +203,24 @@ def open_log(path: str | os.PathLike[str]) -> Log:
             "written by a newer version, or cut short?"
         ) from error
     return Log(place, header, [one for one in samples if one.completed or one.error or one.scores])
+
+
+def logs_in(
+    paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+) -> list[Path]:
+    """The files of logs that are named, or are in folders that are named.
+
+    Raises:
+        LogError: A folder has none.
+    """
+    given = map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths)
+    found: list[Path] = []
+    for path in given:
+        files = sorted(path.rglob("*.eval")) if path.is_dir() else [path]
+        if not files:
+            raise LogError(f"the folder {path} has no logs; they end in .eval")
+        found += files
+    return found
 
 
 def count_parts(place: Path) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from animalcat.doors.inspect.logs import LogError, metadata_of, numbers_in
+from animalcat.doors.inspect.sheets import PlanError, read_sheet, stray_rows
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import PRESETS, RULES, Policy, StoppingRule, insist_on_rules
@@ -43,12 +44,8 @@ ACCURACY: Final = "accuracy"
 """What may be the target of an evaluation."""
 VERSION: Final = 2
 """Version of what a log keeps; other versions are refused."""
-IDS: Final = ("instance", "id", "sample", "sample_id")
-"""What the column of a CSV may be called that has the samples' ids."""
 MOST_ITEMS: Final = 64 << 20
 """Most bytes that the table of items in a log unpacks to."""
-TEXT_DIGEST: Final = "sha256"
-"""The column of a CSV that says for which text of a sample a row was made: its SHA-256."""
 _ALIKE: Final = 0.99
 """Correlation from which on two demands ask for the same."""
 OPTIONS: Final = (
@@ -56,10 +53,6 @@ OPTIONS: Final = (
     "max_cost",
 )
 """The attributes of a plan that are taken as they are given."""
-
-
-class PlanError(ValueError):
-    """An adaptive evaluation cannot be set up; the message says why, and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,8 +301,8 @@ def _table(
     elif callable(demands):
         rows = {name: demands(one) for name, one in samples.items()}
     elif isinstance(demands, str | Path) and str(demands).lower().endswith((".csv", ".tsv")):
-        sheet = _sheet(Path(demands))
-        gaps = _gaps(Path(demands).name, sheet, samples, partial=partial)
+        sheet, gaps = read_sheet(Path(demands))
+        gaps += stray_rows(Path(demands).name, sheet, samples, partial=partial)
         rows = {name: sheet.get(name) for name in known}
     else:
         listed = [demands] if isinstance(demands, str | Path) else demands
@@ -334,62 +327,6 @@ def _table(
                 f"not a number ({len(first)} are none)"
             )
     return numbers, gaps
-
-
-def _gaps(
-    file: str, sheet: Mapping[str, dict[str, Any]], samples: Mapping[str, Any], *, partial: bool
-) -> list[str]:
-    """What a CSV has of other samples, in sentences; digests of texts are taken out of its rows.
-
-    Raises:
-        PlanError: A row was made for another text; or rows and samples are not the same, and
-            nobody said that they may differ.
-    """
-    for name, row in sheet.items():
-        said, sample = str(row.pop(TEXT_DIGEST, "")), samples.get(name)
-        if sample is not None and said not in ("", "nan", text_digest(sample)):
-            raise PlanError(
-                f"{file}: the demands of sample {name!r} were made for another text: its SHA-256 "
-                f"is {text_digest(sample)[:12]}..., and the column {TEXT_DIGEST} has {said[:12]}..."
-            )
-    stray = [name for name in sheet if name not in samples]
-    bare = [name for name in samples if name not in sheet]
-    if (stray or bare) and not partial:
-        parts = [f"{len(stray)} of its {len(sheet)} rows are of no sample (as {stray[:1]})"]
-        parts = parts * bool(stray) + [
-            f"{len(bare)} of {len(samples)} samples have no row (as {bare[:1]})"
-        ] * bool(bare)
-        raise PlanError(
-            f"{file}: {', and '.join(parts)}: is it the table of these samples, numbered alike? "
-            "partial=True leaves out what has no partner"
-        )
-    return [f"{len(stray)} of {len(sheet)} rows of {file} are of no sample."] * bool(stray)
-
-
-def text_digest(sample: Any) -> str:
-    """SHA-256 of the text of a sample's input, of all its messages line by line."""
-    given = sample.input
-    text = given if isinstance(given, str) else "\n".join(message.text for message in given)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _sheet(path: Path) -> dict[str, dict[str, Any]]:
-    """Demands by the id of a sample, of a CSV."""
-    try:
-        table = pd.read_csv(
-            path, sep=None, engine="python", dtype=dict.fromkeys((*IDS, TEXT_DIGEST), str)
-        )
-    except (OSError, ValueError) as error:
-        raise PlanError(f"{path}: no table of demands: {error}") from None
-    if not (column := next((name for name in IDS if name in table), "")):
-        raise PlanError(
-            f"{path} has no column with the ids of samples; call it {', '.join(IDS[:-1])} or "
-            f"{IDS[-1]}"
-        )
-    if len(twice := table[column][table[column].duplicated()]):
-        raise PlanError(f"{path}: the id {twice.iloc[0]!r} is there more than once")
-    rows: dict[Any, Any] = table.set_index(column).to_dict("index")
-    return rows
 
 
 def _cover_samples(

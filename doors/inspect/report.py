@@ -11,13 +11,16 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from animalcat.doors.inspect.logs import Came
 from animalcat.doors.inspect.session import Session
+from animalcat.doors.speech.speaking import CURRENCY
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.wording import SAMPLES
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.nodes import Bernoulli
 from animalcat.layouts.reporting.profile import Profile
+from animalcat.service.measuring.profile_words import token_words
 from animalcat.service.measuring.voids import counted_voids, voids_to_dict
 
 SHARE: Final = 0.9
@@ -122,6 +125,7 @@ def profile_of(
         "alarm": learner.alarm,
         "retest": learner.retest,
         "saved": _savings(session),
+        "spent": _spent(runs),
     }
     labels = [f"layout contradicted: it does not describe this model {learner.misfit}"]
     profile = {
@@ -138,6 +142,7 @@ def summary_of(profile: Mapping[str, Any]) -> str:
     """What a profile says first, in sentences."""
     about: Mapping[str, Any] = profile["provenance"]
     saved, refused = about["saved"], about["refusals"]
+    spent = token_words(about["spent"])
     held = f"A filter held back {refused} of the answers, which count as they were scored."
     parts = (
         profile["battery_rate"]["text"],
@@ -145,6 +150,7 @@ def summary_of(profile: Mapping[str, Any]) -> str:
         about["voids_by_demand"]["words"],
         held if refused else "",
         *about["coverage"]["warnings"],
+        f"Spent: {spent}." if spent else "",
         f"{saved['not_run']} of {saved['of']} samples were not run. Why it ended: "
         f"{about['reason']}.",
     )
@@ -197,6 +203,16 @@ def voids_of(session: Session) -> dict[str, Any]:
     found = counted_voids(bank.layout, rows, [(bool(run.void), row) for run, row in ended])
     said = voids_to_dict(found, f"Runs that do not count ({told})")
     return {**said, "count": why.total(), "why": dict(why)}
+
+
+def _spent(runs: Sequence[Came]) -> dict[str, Any]:
+    """Tokens and costs of all runs, as the profiles of sessions have them."""
+    returned, cost = sum(run.returned for run in runs), sum(run.cost for run in runs)
+    return {
+        "tokens_in": sum(run.tokens for run in runs) - returned,
+        "tokens_out": returned,
+        "costs": {CURRENCY: cost} if cost else {},
+    }
 
 
 def _savings(session: Session) -> dict[str, Any]:

@@ -5,24 +5,37 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from animalcat.doors.inspect.logs import KEY, Log, LogError, open_log, record_of
+from animalcat.doors.inspect.logs import (
+    KEY,
+    PROFILE,
+    TRIALS,
+    Log,
+    LogError,
+    logs_in,
+    metadata_of,
+    open_log,
+    record_of,
+)
 from animalcat.doors.inspect.plan import PARADIGM, Plan
 from animalcat.doors.inspect.report import profile_of, rows_of
 from animalcat.doors.inspect.session import Session, replay_session
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.outcomes import outcomes_frame
 from animalcat.service.rpc.posterior import constants_of, write_posterior
+from animalcat.values.profiles import profile_row
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from animalcat.plots.results import Results
 
 SUMMARY: Final = f"{KEY}_summary"
-PROFILE: Final = f"{KEY}_profile"
 CHOICES: Final = f"{KEY}_choices"
 """The keys under which a log's metadata has what was found out, once a task has ended."""
 FORMS: Final = ("json", "csv", "parquet", "netcdf", "draws")
@@ -63,8 +76,8 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
         LogError: As for `read_session`.
     """
     log = open_log(path)
-    profile = log.header.metadata.get(PROFILE)
-    if "arena" in record_of(log.header):
+    profile = metadata_of(log.header).get(PROFILE)
+    if _is_of_arenas(log):
         if profile is None:
             raise LogError(f"{path} did not end: go on with `inspect eval-retry LOG`")
         return profile
@@ -72,14 +85,40 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {**profile, "provenance": {**profile["provenance"], "session": log.path.name}}
 
 
-def read_results(path: str | os.PathLike[str]) -> Results:
+def read_profiles(
+    paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+) -> pd.DataFrame:
+    """A table with a row for each of several logs, of adaptive tasks and of arenas.
+
+    Args:
+        paths: Logs, or folders of logs.
+
+    Returns:
+        A row for each log, with the columns of `animalcat.values.profiles.profile_row`, and `log`
+        (the file).
+
+    Raises:
+        LogError: As for `read_profile`.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(
+        [{**profile_row(read_profile(path)), "log": path.name} for path in logs_in(paths)]
+    )
+
+
+def read_results(path: str | os.PathLike[str]) -> Results | dict[str, Any]:
     """The posterior of a log with its draws, by NUTS; it takes some seconds.
+
+    Of arenas it is the profile alone, since their session has the draws.
 
     Raises:
         LogError: As for `read_session`.
     """
     from animalcat.plots.results import read_results as read
 
+    if _is_of_arenas(open_log(path)):
+        return read_profile(path)
     with TemporaryDirectory(prefix="animalcat-") as folder:
         return read(_posterior(Path(folder), *read_session(path), pointwise=False))
 
@@ -106,6 +145,10 @@ def export(path: str | os.PathLike[str], form: str) -> bytes:
     else:
         frame.to_csv(file, index=False)
     return file.getvalue()
+
+
+def _is_of_arenas(log: Log) -> bool:
+    return "arena" in record_of(log.header) or TRIALS in metadata_of(log.header)
 
 
 def _outcomes(log: Log, session: Session) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from animalcat.doors.inspect.logs import TRIALS, trials_of
+from animalcat.doors.inspect.logs import PROFILE, TRIALS, trials_of
 from animalcat.extending.installing import install
 from animalcat.outcomes import COLUMNS, feature_units, read_outcomes
 from animalcat.values import Session
@@ -93,7 +93,7 @@ def inspect_log(
             metadata={
                 "reason": session.reason,
                 "labels": labels,
-                "profile": without_chance(profile),
+                PROFILE: without_chance(profile),
                 TRIALS: trials_of(frame),
             },
         ),

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from animalcat.cli.shared.common import common
 from animalcat.cli.shared.output import (
     fail,
     insist_no_terminal,
-    print_json,
     status,
     to_standard_output,
     wrote,
 )
-from animalcat.cli.shared.tables import print_profile
 from animalcat.extending.installing import missing
 from animalcat.machine.files import write_whole
 
@@ -25,8 +22,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def show_log(name: str) -> None:
-    """Print the profile of a log; ends the command where there is none.
+def read_log_profile(name: str) -> dict[str, Any]:
+    """The profile of a log; ends the command where there is none.
 
     Args:
         name: The log.
@@ -37,14 +34,7 @@ def show_log(name: str) -> None:
 
         return read_profile(name)
 
-    profile = _read("reading the log", read)
-    if common().as_json:
-        print_json(profile)
-        return
-    about = profile["provenance"]
-    right = f"{about['successes']} of {about['episodes']} samples right"
-    live = " (live, not certified)" * (profile["diagnostics"].get("engine") == "smc")
-    print_profile(profile, f"{about['agent']} on {about['battery']}: {right}{live}")
+    return _read("reading the log", read)
 
 
 def export_log(name: str, form: str, output: Path | None) -> None:
@@ -74,14 +64,14 @@ def export_log(name: str, form: str, output: Path | None) -> None:
     wrote("posterior" if form in ("netcdf", "draws") else "export", output)
 
 
-def read_log(name: str) -> Results:
-    """What a log holds, with draws; ends the command where it cannot be read.
+def read_log(name: str) -> Results | dict[str, Any]:
+    """What a log holds, with draws where it has them; ends the command where it cannot be read.
 
     Args:
         name: The log.
     """
 
-    def read() -> Results:
+    def read() -> Results | dict[str, Any]:
         from animalcat.doors.inspect.results import read_results
 
         return read_results(name)

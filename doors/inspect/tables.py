@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
@@ -16,6 +15,7 @@ from animalcat.doors.inspect.logs import (
     Log,
     LogError,
     came_of,
+    logs_in,
     metadata_of,
     numbers_in,
     open_log,
@@ -57,8 +57,7 @@ def read_logs(
             sample has other demands in another run.
         ImportError: inspect_ai is not installed.
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    logs = [open_log(file) for path in given for file in _files(Path(path))]
+    logs = [open_log(file) for file in logs_in(paths)]
     rows = [row for log in logs for row in _rows(log, score, every=demands is not None)]
     if not rows:
         names = ", ".join(log.path.name for log in logs[:3])
@@ -136,10 +135,3 @@ def _rows(log: Log, score: str, *, every: bool) -> Iterable[dict[str, Any]]:
             **(numbers_in(metadata_of(sample)) if every or not planned else {}),
             **planned.get(name, {}),
         }
-
-
-def _files(path: Path) -> list[Path]:
-    files = sorted(path.rglob("*.eval")) if path.is_dir() else [path]
-    if not files:
-        raise LogError(f"the folder {path} has no logs; they end in .eval")
-    return files

@@ -52,18 +52,29 @@ class ModelReference:
         """All that makes it another agent, for its fingerprint."""
         return {**self.tongue.options, "inspect_ai": version("inspect_ai")}
 
-    def make(self) -> Agent:
-        """Make the agent, whose methods are coroutines.
+    def check(self) -> None:
+        """Look for inspect_ai, and for what the model's provider needs; no model is made.
 
         Raises:
-            ValueError: inspect_ai is missing; the message names the extra.
-            AnimalcatError: There is no such model.
+            ValueError: It is missing; the message says how to install it.
         """
         try:
             import_module("inspect_ai")
         except ModuleNotFoundError as error:
             needs = f"it needs {error.name}, which is missing: {install('inspect')}"
             raise ValueError(needs) from error
+        from animalcat.doors.speech.speaking import insist_on_provider
+
+        insist_on_provider(self.name)
+
+    def make(self) -> Agent:
+        """Make the agent, whose methods are coroutines.
+
+        Raises:
+            ValueError: As for `check`.
+            AnimalcatError: There is no such model.
+        """
+        self.check()
         from animalcat.doors.speech.speaking import ModelAgent
 
         return cast("Agent", ModelAgent(self.name, self.tongue))

@@ -7,6 +7,7 @@ import re
 import sys
 from base64 import b64encode
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from animalcat.apart.output import WAITS
@@ -117,6 +118,23 @@ def tools() -> list[ToolInfo]:
     return made
 
 
+def insist_on_provider(model: str) -> None:
+    """Look whether what a model's provider needs is installed; no model is made.
+
+    Raises:
+        ValueError: It is not.
+    """
+    registry: Any = import_module("inspect_ai._util.registry")
+    provider: Any = registry.registry_lookup("modelapi", model.partition("/")[0])
+    try:
+        if provider is not None:
+            provider()  # it looks for its packages, and then lacks the name of a model
+    except TypeError:
+        return
+    except Exception as error:  # noqa: BLE001  each provider has errors of its own
+        raise ValueError(_plain(error)) from None
+
+
 class ModelAgent:
     """An agent whose decisions a language model makes, asked by the model API of inspect_ai.
 
@@ -147,8 +165,7 @@ class ModelAgent:
             config = GenerateConfig(max_retries=0 if isinstance(model, str) else None)
             self._model = get_model(model, config=config)
         except Exception as error:  # noqa: BLE001  each provider has errors of its own
-            why = re.sub(r"\[/?\w+\]", "", " ".join(str(error).split()))  # rich's marks
-            raise AnimalcatError(f"llm:{model}: {why}") from None
+            raise AnimalcatError(f"llm:{model}: {_plain(error)}") from None
         self._tongue = tongue
         self._pauses = PAUSES if pauses is None else pauses
         self.messages: list[ChatMessage] = []
@@ -313,6 +330,11 @@ def _note(answer: Understood, output: ModelOutput) -> Note:
         "" if cost is None else CURRENCY,
         answer.kind,
     )
+
+
+def _plain(error: Exception) -> str:
+    """What an error of inspect_ai says, on one line and without rich's marks."""
+    return re.sub(r"\[/?\w+\]", "", " ".join(str(error).split()))
 
 
 def _arguments(call: Any) -> str:

@@ -96,6 +96,20 @@ def judgement_words(profile: Mapping[str, Any]) -> str:
     return " ".join((judgement["text"], *judgement["evidence"]))
 
 
+def token_words(spent: Mapping[str, Any] | None) -> str:
+    """Return what an agent spent of tokens and money, in words; empty where nothing is known.
+
+    Args:
+        spent: As the provenance of profiles has it; None for those that have none.
+    """
+    if not spent:
+        return ""
+    given, returned = spent["tokens_in"], spent["tokens_out"]
+    tokens = f"{given:,} tokens given, {returned:,} returned" * bool(given or returned)
+    costs = (f"{amount:.4g} {currency}" for currency, amount in spent["costs"].items())
+    return ", ".join(filter(None, (tokens, *costs)))
+
+
 def battery_rate(profile: Mapping[str, Any]) -> str:
     """The success rate on the whole battery as a sentence."""
     return str(profile["battery_rate"]["text"])

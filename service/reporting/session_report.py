@@ -19,7 +19,7 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.nodes import Latent, OutcomeSource
 from animalcat.layouts.reporting.profile import NodeNote
 from animalcat.plots.prediction import judge_predictions
-from animalcat.service.measuring.profile_words import STATUS_MEANS
+from animalcat.service.measuring.profile_words import STATUS_MEANS, token_words
 from animalcat.text.counts import count_of
 
 if TYPE_CHECKING:
@@ -453,6 +453,7 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
         ("session", str(about.get("session", "")).removeprefix("sessions/")),
         ("begun", created),
         ("not counted", _say_uncounted(about)),
+        ("it spent", token_words(about.get("spent"))),
         ("versions", _versions(about.get("versions") or {})),
     ]
     covered: Row | None = about.get("coverage")

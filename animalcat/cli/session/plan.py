@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.model.units import plain_unit
+from animalcat.service.measuring.profile_words import token_words
 from animalcat.text.counts import count_of
 from animalcat.values import (
     CapabilityStatus,
@@ -94,12 +96,9 @@ def allowance_words(allowance: Allowance) -> str:
 def spent_words(spent: Spent) -> str:
     """What an agent spent, in words: its time, and what its notes say of tokens and costs."""
     parts = [f"{spent.thinking_seconds:.3g} s of thinking"]
-    if spent.tokens_in or spent.tokens_out:
-        parts.append(f"{spent.tokens_in} tokens in, {spent.tokens_out} out")
     if spent.answers:
         parts.append(f"{spent.answers} answers in words")
-    parts += [f"{amount:.4g} {currency}" for currency, amount in spent.costs.items()]
-    return ", ".join(parts)
+    return ", ".join(filter(None, (*parts, token_words(asdict(spent)))))
 
 
 def _distance(value: float, unit: str) -> str:

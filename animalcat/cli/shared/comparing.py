@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from animalcat.cli.shared.common import common
+from animalcat.cli.shared.logs import logs_of
 from animalcat.cli.shared.output import fail, print_json, print_table, say, status, wrote
 from animalcat.cli.shared.profile_references import is_reference, reference_content
 from animalcat.cli.shared.remote import client_for
@@ -45,8 +46,9 @@ def read_measured(names: Sequence[str], *, whole: bool) -> dict[str, Any]:
         if name.endswith(PROFILES):
             read[name] = list(read_profiles(Path(name)))
         elif not is_reference(name) and Path(name).suffix:
-            (result,) = read_sessions([name])
-            read[name] = [(result.agent, result)]
+            logs = logs_of(name)
+            result = read_sessions([name])[0] if logs is None else logs.read_log(name)
+            read[name] = [(str(profile_of(result)["provenance"]["agent"]), result)]
     if asked := [name for name in names if name not in read and not is_reference(name)]:
         with client_for() as client, status("reading the draws"):
             for name in asked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from animalcat.extending.doorways import entries
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 class Logs(Protocol):
     """Reads logs of one kind; each call ends the command where there is no profile in one."""
 
-    def show_log(self, name: str) -> None:
-        """Print the profile of a log."""
+    def read_log_profile(self, name: str) -> dict[str, Any]:
+        """Return the profile of a log."""
         ...
 
     def export_log(self, name: str, form: str, output: Path | None) -> None:
         """Write a log in another form, to a file or to standard output."""
         ...
 
-    def read_log(self, name: str) -> Results:
-        """Return what a log holds, with draws."""
+    def read_log(self, name: str) -> Results | dict[str, Any]:
+        """Return what a log holds, with draws, or its profile where it has none."""
         ...
 
 

@@ -112,7 +112,10 @@ def read_sessions(sessions: Sequence[str]) -> list[Results]:
         if name.endswith(".nc"):
             read[name] = _read(name, Path(name))
         elif (logs := logs_of(name)) is not None:
-            read[name] = logs.read_log(name)
+            result = logs.read_log(name)
+            if not isinstance(result, Results):
+                fail(f"{name}: a log of arenas has no draws; its session has them")
+            read[name] = result
         elif name.endswith(PROFILES):
             fail(f"{name}: this takes draws: a session, or a file of `--format netcdf`")
     asked = [name for name in sessions if name not in read]

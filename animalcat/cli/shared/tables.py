@@ -14,6 +14,7 @@ from animalcat.service.measuring.profile_words import (
     decimals,
     estimate,
     judgement_words,
+    token_words,
     warnings,
 )
 
@@ -194,6 +195,8 @@ def print_profile(
     if judgement := judgement_words(profile):  # else it is among the warnings
         console().print(judgement, highlight=False)
     console().print(battery_rate(profile), highlight=False, markup=False)
+    if spent := token_words(profile["provenance"].get("spent")):
+        console().print(f"Spent: {spent}.", highlight=False)
     if comparison := profile["provenance"].get("comparison"):
         said = comparison["words"]
         console().print(f"{said[0].upper()}{said[1:]}.", highlight=False)

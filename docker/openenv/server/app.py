@@ -87,14 +87,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="animalcat-openenv", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="there is no authentication")
     parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--places", type=int, help=f"agents that train at a time ({PLACES})")
     parser.add_argument("--connect", metavar="HOST:PORT", help="play a session of this server")
     parser.add_argument("--session", default="", help="default: the one that waits for an agent")
     parser.add_argument("--agent", help="default: the name that the session is for")
     parser.add_argument("--tongue", default=TONGUE, help="how the agent of a session is told")
     given = parser.parse_args(arguments)
+    if given.places is not None and (given.connect is not None or given.places < 1):
+        parser.error("--places is 1 or more, and goes without --connect: a session has one place")
     if given.connect is None and (given.session or given.agent):
         parser.error("--session and --agent need --connect")
-    served = app
+    served = app if given.places is None else training(given.places)
     if given.connect is not None:
         try:
             served = evaluation(given.connect, given.session, given.agent, given.tongue)

@@ -50,6 +50,10 @@ class DoorAgent(Protocol):
         """All that makes it another agent, for its fingerprint."""
         ...
 
+    def check(self) -> None:
+        """Look for what it needs; a ValueError says what is missing."""
+        ...
+
     def make(self) -> Agent:
         """Make the agent; a ValueError or an AnimalcatError says why that is not possible."""
         ...

@@ -33,6 +33,7 @@ from animalcat.doors.inspect.plan import Plan, PlanError
 from animalcat.doors.inspect.report import accuracy_of, profile_of
 from animalcat.doors.inspect.results import CHOICES, PROFILE, SUMMARY
 from animalcat.doors.inspect.session import Session, replay_session
+from animalcat.doors.inspect.sheets import read_sheet
 from animalcat.layouts import load_layout
 from tests.doors.inspect.slow_sums import chosen, plain
 from tests.doors.inspect.sums import adder, answer, samples, sums
@@ -73,6 +74,9 @@ def test_the_log_has_the_estimated_accuracy_and_every_choice(tmp_path: Path) -> 
     profile = log.metadata[PROFILE]
     assert profile["provenance"]["saved"]["not_run"] == 48 - 16
     assert profile["provenance"]["coverage"]["left_out"] == {"difficulty above 10": 8}
+    spent = {"tokens_in": 160, "tokens_out": 32, "costs": {}}
+    assert profile["provenance"]["spent"] == spent
+    assert "Spent: 160 tokens given, 32 returned." in log.metadata[SUMMARY]
     assert "arena" not in json.dumps(profile["verdict"])
     said = profile["battery_rate"]["text"]
     assert "the 40 samples that the layout covers, of 48 in the dataset" in said
@@ -484,6 +488,37 @@ def test_demands_that_are_missing_are_left_out_and_counted(tmp_path: Path) -> No
         adaptive(of(difficulty=[1, 2, 3]), LAYOUT, table)
     plan = adaptive(task, LAYOUT, lambda s: {"difficulty": 1 + s.id}).sample_source.plan  # pyright: ignore
     assert len(plan.items) == 6
+
+
+def test_several_annotators_are_averaged_and_their_agreement_is_said(tmp_path: Path) -> None:
+    rows = [(item, who, item + (who == "b") * (item % 2)) for item in range(6) for who in "ab"]
+    long, wide = tmp_path / "long.csv", tmp_path / "wide.csv"
+    lines = [
+        f"{item},{who},{level},{5 - level if who == 'b' else level}" for item, who, level in rows
+    ]
+    long.write_text("\n".join(["id,annotator,difficulty,other", *lines]))
+    table = read_sheet(long)[0]
+    assert [row["difficulty"] for row in table.values()] == [0.0, 1.5, 2.0, 3.5, 4.0, 5.5]
+    # Of quadratic weights: 1 - mean of (a - b)^2 by what two such raters have by chance.
+    a, b = np.arange(6.0), np.arange(6.0) + np.arange(6) % 2
+    kappa = 1.0 - 0.5 / np.mean((a[:, None] - b[None]) ** 2)
+    plan: Any = adaptive(of(none=range(6)), LAYOUT, long, partial=True).sample_source
+    assert any(
+        f"weighted kappa of {kappa:.2f}, and their mean is off by" in n for n in plan.plan.notes
+    )
+    assert any("other: annotators contradict each other" in note for note in plan.plan.notes)
+    each = [
+        "id,difficulty:a,difficulty:b",
+        *(f"{x:g},{x:g},{y:g}" for x, y in zip(a, b, strict=True)),
+    ]
+    wide.write_text("\n".join(each))
+    told = read_sheet(wide)
+    assert {name: row["difficulty"] for name, row in told[0].items()} == {
+        name: row["difficulty"] for name, row in table.items()
+    }
+    long.write_text("id,difficulty\n1,2\n1,3\n")
+    with pytest.raises(PlanError, match="where several said it, name them: annotator"):
+        read_sheet(long)
 
 
 @pytest.mark.parametrize(

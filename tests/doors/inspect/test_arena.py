@@ -15,14 +15,16 @@ from inspect_ai import Task
 from inspect_ai.agent import react
 from inspect_ai.log import EvalLog, list_eval_logs
 from inspect_ai.model import Model, ModelAPI, ModelOutput, ModelUsage, get_model, modelapi
+from typer.testing import CliRunner
 
 import animalcat
+from animalcat.cli.main import build
 from animalcat.doors.inspect.arenas import KEY, arena, arena_tools
 from animalcat.doors.inspect.results import PROFILE, read_profile
-from animalcat.doors.inspect.showing import show_log
 from animalcat.doors.inspect.tables import read_logs
 from animalcat.doors.speech import speaking
 from animalcat.service.host.private import server_for
+from animalcat.service.reporting.session_report import provenance_facts
 
 NAME = "mockllm/model"
 RUNS: Any = import_module("inspect_ai")  # its types are not known in full
@@ -105,7 +107,16 @@ def test_a_session_is_played_and_its_profile_stands_in_the_log(
     assert metrics["accuracy_of_chosen"] == right / 4 > 0.0
     assert "Headline" not in caplog.text
     assert read_profile(log.location) == profile
-    show_log(log.location)
+    words = ["profile", "show", log.location]
+    shown = CliRunner().invoke(build(words), words).output
+    said = f"Spent: {50 * len(asked):,} tokens given, {5 * len(asked)} returned."
+    assert said in shown
+    words = ["profile", "compare", log.location, "reference:scout@basics", "--mixed"]
+    compared = CliRunner().invoke(build(words), words)
+    assert compared.exit_code == 0, compared.output
+    assert "navigationAbility" in compared.output
+    page = dict(provenance_facts(profile, ""))
+    assert page["it spent"] in said
     assert log.results.headline is not None
     assert log.results.headline.metric == "accuracy"
     frame = read_logs(log.location)

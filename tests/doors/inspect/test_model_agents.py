@@ -19,6 +19,7 @@ from inspect_ai.model import (
     modelapi,
 )
 
+from animalcat.apart.process import ApartError, check_reference
 from animalcat.doors.speech import Tongue, most_tokens
 from animalcat.doors.speech.agents import ModelReference
 from animalcat.doors.speech.estimate import LETTERS, PIXELS
@@ -181,9 +182,12 @@ def test_a_provider_that_is_always_busy_is_asked_as_often_as_is_promised(
 
 def test_what_a_provider_lacks_is_said_in_plain_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(AnimalcatError, match="requires optional dep") as found:
+    lacks = "requires optional dep.* Install with: pip install openai"
+    with pytest.raises(AnimalcatError, match=lacks):
         ModelAgent("openai-api/lab/small", Tongue())
-    assert "[bold]" not in str(found.value)
+    with pytest.raises(ApartError, match=lacks):  # before there is a battery or a session
+        check_reference("llm:openai-api/lab/small")
+    check_reference(f"llm:{NAME}")
 
 
 def test_an_answer_that_a_limit_of_tokens_cut_off_is_told_apart() -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from animalcat.cli.main import build
 from animalcat.doors.inspect import adaptive
 from animalcat.doors.inspect.logs import LogError
-from animalcat.doors.inspect.results import export, read_profile, read_results
+from animalcat.doors.inspect.results import export, read_profile, read_profiles, read_results
 from animalcat.outcomes import read_outcomes
 from animalcat.service.reporting.comparison import MixedError, compare
 from tests.doors.inspect.sums import sums
@@ -41,6 +41,8 @@ def test_a_log_gives_a_table_a_certified_profile_and_draws(logs: list[str]) -> N
     for name, node in live["nodes"].items():
         assert abs(profile["nodes"][name]["mean"] - node["mean"]) < node["sd"]
     first, second = read_results(logs[0]), read_results(logs[1])
+    assert not isinstance(first, dict)
+    assert not isinstance(second, dict)
     assert first.draws.shape[1] == len(LAYOUT.latents)
     assert list(first.table["instance"]) == list(table["instance"])
     common = set(first.passed) & set(second.passed)
@@ -62,6 +64,28 @@ def test_logs_with_other_demands_of_the_same_samples_are_compared_on_demand_alon
     )
     with pytest.raises(MixedError, match="The set of demands differs"):
         compare(profiles)
+
+
+def test_several_logs_are_a_table_with_a_row_for_each(logs: list[str]) -> None:
+    rows = read_profiles(Path(logs[0]).parent).to_dict("records")
+    assert [row["log"] for row in rows] == sorted(Path(log).name for log in logs)
+    words = ["--json", "profile", "show", *logs]
+    shown = json.loads(CliRunner().invoke(build(words), words).output)
+    for log, row in zip(logs, shown, strict=True):
+        profile = read_profile(log)
+        rate = profile["battery_rate"]
+        assert (row["success rate"], row["low"], row["high"]) == (
+            *(rate["value"], rate["low"], rate["high"]),
+        )
+        assert [row["predicted low"], row["predicted high"]] == rate["predicted"]
+        (name,) = profile["nodes"].keys() & {*row}
+        node = profile["nodes"][name]
+        assert (row[name], [row[f"{name} low"], row[f"{name} high"]]) == (node["mean"], node["hdi"])
+        assert (row["episodes"], row["tokens"], row["labels"]) == (12, 12 * 12, "")
+        assert {**row, "log": Path(log).name} in rows
+    words = ["profile", "show", *logs]
+    told = CliRunner().invoke(build(words), words).output
+    assert f"{shown[0]['success rate']:.0%} ({shown[0]['low']:.0%} to" in told
 
 
 def test_reading_a_log_in_an_event_loop_leaves_asyncio_as_it_is(

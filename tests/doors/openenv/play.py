@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -116,19 +115,17 @@ def idle() -> dict[str, Any]:
     """Whether the place of an agent that says nothing is given to another."""
     with serving(served.training(places=1)) as url, AnimalcatEnv(base_url=url).sync() as env:
         env.reset(index=1, seed=1)
-        with AnimalcatEnv(base_url=url).sync() as other:
+        client = AnimalcatEnv(base_url=url)
+        client.wait_seconds = 0.0
+        with client.sync() as other:
             taken = refusal(lambda: other.reset(index=1, seed=1))
     with (
         serving(served.training(places=1, idle_seconds=0.5)) as url,
         AnimalcatEnv(base_url=url).sync() as env,
     ):
         env.reset(index=1, seed=1)
-        for _ in range(200):
-            time.sleep(0.1)
-            with AnimalcatEnv(base_url=url).sync() as other:
-                free = refusal(partial(other.reset, index=1, seed=1))
-            if not free:
-                break
+        with AnimalcatEnv(base_url=url).sync() as other:
+            free = refusal(lambda: other.reset(index=1, seed=1))  # it waits
     return {"taken": taken, "free": free}
 
 

@@ -100,7 +100,7 @@ def inspect(session: dict[str, Any], folder: Path) -> dict[str, Any]:
         path.write_bytes(content)
         log = read_eval_log(str(path))
         told[form] = log.model_dump(mode="json", exclude={"eval": {"metadata"}})
-        told[form]["profile"] = (log.eval.metadata or {})["profile"]
+        told[form]["profile"] = (log.eval.metadata or {})["animalcat_profile"]
     told["listed"] = len(list_eval_logs(str(folder / "logs")))
     return told
 
