@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
@@ -58,6 +59,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
+_CHANGE: Final = re.compile(r"(after|until) episode \d+$")
+"""Where predictions of an agent that changes fail, in a suspect's words."""
 _EACH: Final = 500
 _FEW_MORE: Final = 1.01
 """Up to so many outcomes, an alarm is looked at in hindsight after each; from there on whenever
@@ -655,7 +658,8 @@ class Learner:
         """
         if not self.contradicted:
             return ""
-        where = "; ".join(map(_describe_suspect, self.suspects[:MOST]))
+        suspects = self.suspects[:MOST]
+        where = _describe_course(suspects) + "; ".join(map(_describe_suspect, suspects))
         if not self._alarm_stands:
             return f"by the check after episode {self.n}: {where}"
         where = where or "predictions fail, in no stratum above all"
@@ -1302,6 +1306,14 @@ def _describe_suspect(suspect: Suspect) -> str:
         f"({suspect.observed:.3g} of {suspect.episodes}, predicted {suspect.predicted:.1f}; "
         f"bets on it won {_fold(suspect.evidence)})"
     )
+
+
+def _describe_course(suspects: Sequence[Suspect]) -> str:
+    """Say that the agent changed, where predictions fail before or after an episode above all."""
+    if not suspects or not (found := _CHANGE.match(suspects[0].where)):
+        return ""
+    better = suspects[0].more == (found[1] == "after")
+    return f"it got {'better' if better else 'worse'} as the session went on, with "
 
 
 def _fold(evidence: float) -> str:

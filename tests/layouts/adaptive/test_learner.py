@@ -70,6 +70,17 @@ def same(one: Learner, other: Learner) -> None:
     assert one.ask(["i03", "i04"], 77) == other.ask(["i03", "i04"], 77)
 
 
+@pytest.mark.parametrize(("first", "then", "word"), [(0.1, 0.95, "better"), (0.95, 0.1, "worse")])
+def test_an_agent_that_changes_is_said_to_do_so(first: float, then: float, word: str) -> None:
+    alike = Bank(load_layout("one-capability"), np.full((SIZE, 1), 5.0), ["a"] * SIZE,
+                 names=[f"i{k:02}" for k in range(SIZE)])  # fmt: skip
+    learner = Learner(alike, rule=EVER, seed=1)
+    draws = np.random.default_rng(1).random(SIZE)
+    for k, draw in enumerate(draws):
+        learner.tell(f"i{k:02}", float(draw < (first if k < SIZE // 2 else then)), k)
+    assert f": it got {word} as the session went on, with " in learner.misfit
+
+
 def test_the_same_told_again_gives_the_same(bank: Bank) -> None:
     first, second = Learner(bank, seed=3, rule=EVER), Learner(bank, seed=3, rule=EVER)
     for episode, instance in enumerate(play(first, 25)):
