@@ -82,6 +82,7 @@ class Player:
         after: (playable instances,): what it turns into; None: it stays what it is.
         start: Episode in which it begins to turn.
         episodes: How many episodes that takes.
+        failures: After how many failures in a row it is `after`, until it passes; 0: it is not so.
         days: Length of good and bad days in episodes, by which it is `before` and `after` in turn;
             0: it turns once, as `start` and `episodes` say.
         theta: (latents,): where it is as the layout says; counts and scores are drawn by it.
@@ -94,11 +95,14 @@ class Player:
     episodes: int = 1
     theta: Floats | None = None
     days: int = 0
+    failures: int = 0
 
-    def probability(self, episode: int) -> Floats:
-        """Probability of success in an episode, (instances,)."""
+    def probability(self, episode: int, failed: int = 0) -> Floats:
+        """Probability of success in an episode, after failures in a row, (instances,)."""
         if self.after is None:
             return self.before
+        if self.failures:
+            return self.after if failed >= self.failures else self.before
         if self.days:
             return self.after if (episode - 1) // self.days % 2 else self.before
         share = min(max((episode - self.start) / self.episodes, 0.0), 1.0)
@@ -179,6 +183,7 @@ class Trajectory:
         doubted: Whether it ends without a word on abilities, since it did not pass its last check.
         settled: Whether every capability is known at the end, if the layout holds.
         settled_at: After how many episodes that was so first; None: never, or it has no rule.
+        own: Logarithm of the likelihood ratio of who played beside the layout, over all outcomes.
     """
 
     player: str
@@ -193,6 +198,7 @@ class Trajectory:
     doubted: bool = False
     settled: bool = False
     settled_at: int | None = None
+    own: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,8 +251,8 @@ class _Luck:
         self._task, self._world = task, ready.world
         self._drawn: dict[int, Floats] = {}
 
-    def outcome(self, instance: int, count: int, episode: int) -> float:
-        """Outcome of an instance that was played some number of times before."""
+    def outcome(self, instance: int, count: int, episode: int, failed: int = 0) -> float:
+        """Outcome of an instance that was played some number of times before, after failures."""
         player, layout = self._task.player, self._world.layout
         succeeds = isinstance(layout.outcome, Bernoulli)
         if count not in self._drawn:
@@ -260,7 +266,7 @@ class _Luck:
         value = self._drawn[count][instance]
         if not succeeds:
             return float(value)
-        return float(value < player.probability(episode)[instance])
+        return float(value < player.probability(episode, failed)[instance])
 
 
 def simulate(task: Task) -> Trajectory:
@@ -275,7 +281,7 @@ def simulate(task: Task) -> Trajectory:
     order = rng(task.seed, "order", 0).permutation(own)
     plays = np.zeros(len(bank), np.int64)
     points: list[Point] = []
-    end, settled_at = "", None
+    end, settled_at, odds, failed = "", None, 0.0, 0
     last = min(task.checkpoints[-1], own if _once(task) else task.checkpoints[-1])
     if task.policy is None and task.in_blocks:
         played = 0
@@ -298,7 +304,12 @@ def simulate(task: Task) -> Trajectory:
             if choice is None:
                 break
             row = choice.index
-        outcome = luck.outcome(int(ready.rows[row]), int(plays[row]), episode)
+        instance = int(ready.rows[row])
+        outcome = luck.outcome(instance, int(plays[row]), episode, failed)
+        if task.rule is not None and task.player.theta is None:
+            truth = task.player.probability(episode, failed)[instance]
+            odds += _log_ratio(outcome, truth, _predict(learner, row))
+        failed = 0 if outcome >= 0.5 else failed + 1
         learner.tell(bank.names[row], outcome, episode, random=task.policy is None or None)
         plays[row] += 1
         if episode in task.checkpoints:
@@ -322,7 +333,22 @@ def simulate(task: Task) -> Trajectory:
         learner.doubted,
         task.rule is not None and learner.settled,
         settled_at,
+        odds,
     )
+
+
+def _predict(learner: Learner, row: int) -> float:
+    """What a learner expects of an instance."""
+    posterior, evaluator = learner.posterior, learner.bank.evaluator
+    columns = evaluator.columns(learner.bank.features[row : row + 1])
+    expected = evaluator.by_instance(posterior.particles, columns, np.float64)[0]
+    return float(portable.dot(expected, posterior.weights))
+
+
+def _log_ratio(outcome: float, truth: float, expected: float) -> float:
+    """Logarithm of how much likelier an outcome is by one probability than by another."""
+    p, q = np.clip([truth, expected], 1e-4, 1.0 - 1e-4)
+    return float(np.log(p / q if outcome else (1.0 - p) / (1.0 - q)))
 
 
 def run_tasks(

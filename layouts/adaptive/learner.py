@@ -1136,7 +1136,8 @@ class Learner:
         expected[own] = self._chooser.scores(self._posterior, history).predicted
         playable[own] = self._chooser.available(history, distrust=True)
         expected[self.bank.offered] = np.nan
-        return Played(*self._first_plays(), expected, playable, self.seed)
+        features = self.bank.features
+        return Played(*self._first_plays(), features, expected, playable, self.seed)
 
     @property
     def _telling(self) -> Floats | None:

@@ -4,6 +4,6 @@
 divides instances, and `alarm` notices agents that the layout does not describe, by bets of which
 some are `settled`. `hindsight` confirms it, and `beyond` knows agents that are only abler than the
 ranges reach. `rivals` are fitted
-beside the layout before a test ends as precise, and `cues` are what an agent may go by that lacks a
-capability.
+beside the layout before a test ends as precise, `sums` among them, and `cues` are what an agent may
+go by that lacks a capability.
 """

@@ -10,6 +10,7 @@ safe anytime-valid inference). Its inverse is one against the rivals, as in Wald
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,9 +22,10 @@ import numpy.typing as npt
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.likelihood import log_density, trials_of
-from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.layouts.watching.alarm import LEVEL, Suspect
 from animalcat.layouts.watching.strata import Group, Stratification
+from animalcat.layouts.watching.sums import SumRival, fit_sum
 from animalcat.portable import arrays as portable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -37,16 +39,23 @@ LAST: Final = 1.0
 """The same once nothing more is played: then rivals must not explain it better than the layout."""
 KEPT: Final = (0.1, 0.4)
 """What share of the chance of success rivals leave in their stratum; each is as likely."""
+MATTERS: Final = 0.05
+"""By how much predictions of the battery have to differ on average for a sum to be a rival. Where
+they hardly differ, no capability is wrong for it."""
+SUM: Final = "sum of difficulties"
+"""Name of the rival to which difficulties add up."""
 SHOWS: Final = 0.65
 """Least chance of success in a stratum, but for what a rival takes away, from which on the rival
 counts for passing. Where the agent fails anyway, a rival hardly differs from the layout."""
 _SHARES: Final[Mapping[Group, float]] = {
-    "time": 0.2,
+    "time": 0.15,
+    "dependence": 0.1,
+    "sum": 0.25,
     "paradigm": 0.15,
     "outside": 0.15,
     "cue": 0.35,
     "feature": 0.15,
-    "pair": 0.35,
+    "pair": 0.3,
 }
 """Weight of each group of strata; those of absent groups go to the others. That of cues is more
 than `PASSED` of all, so that no session ends for what it knows while one was not put to the test
@@ -102,11 +111,13 @@ class _Moments(NamedTuple):
         name: What says when.
         where: When, in words.
         there: (episodes,), whether each is among them.
+        group: Of the strata.
     """
 
     name: str
     where: str
     there: Mask
+    group: Group = "time"
 
 
 class _Draws(NamedTuple):
@@ -160,6 +171,7 @@ def examine(
     columns: Floats,
     outcomes: Floats,
     rows: Ints,
+    features: Floats,
     ways: Sequence[Stratification],
     expected: Floats,
     playable: Mask,
@@ -173,46 +185,66 @@ def examine(
         outcomes: (episodes,) or (episodes, outcomes), in the order played, without repeats; NaN
             where one is missing.
         rows: (episodes,): the rows of the instances.
+        features: (instances, features); NaN where one is missing.
         ways: How the instances are divided into strata.
         expected: (instances,): the success that is expected of each; NaN where it is not known.
         playable: (instances,): whether each may be played next.
         seed: Seed of the session; it keys the randomness.
     """
+    summed = _sum_rival(evaluator.layout, features, rows, outcomes)
     times = _times(rows, outcomes)
-    strata = _strata(ways, rows, times)
+    strata = _strata(ways, rows, times, summed=summed is not None)
     weights = np.array([stratum.weight for stratum in strata])
     there = np.array([stratum.there for stratum in strata])
     draws = _draw_agents(evaluator, columns, outcomes, rng(seed, "rivals", len(rows)))
-    logs, predicted, without = _log_factors(evaluator, columns, outcomes, draws, there)
+    logs, predicted, without, whole = _log_factors(evaluator, columns, outcomes, draws, there)
     known = np.isfinite(expected)
     means = np.concatenate(
         [
             _sums(ways, np.where(known, expected, 0.0)) / np.maximum(_sums(ways, known), 1.0),
-            np.full(len(times), expected[known].mean() if known.any() else 0.0),
+            np.full(len(strata) - _count(ways), expected[known].mean() if known.any() else 0.0),
         ]
     )
     showing = np.where(there.any(axis=1), without, means) >= SHOWS
+    # Who never failed cannot be seen to give up after failures; it matters only to who fails.
+    showing &= there.any(axis=1) | np.array([one.group != "dependence" for one in strata])
+    apart = np.zeros(len(expected))
+    if summed is not None:
+        apart = np.where(known, np.abs(summed.expected - np.where(known, expected, 0.0)), 0.0)
+        logs[-1] = summed.log_evidence - max(whole, summed.log_single)
+        showing[-1] = apart.sum() >= MATTERS * known.sum()
+        strata[-1] = strata[-1]._replace(there=summed.expected[rows] < predicted)
     each = logs + portable.log(weights)
     shown = float(portable.logsumexp(each[showing])) if showing.any() else -np.inf
     left = shown - portable.log(weights[showing].sum()) if showing.any() else -np.inf
     worth = np.where(showing, portable.exp(each - each.max()), 0.0)
-    return Examination(
-        shown,
-        float(left),
-        _share_worth(ways, worth, playable),
-        _suspects(strata, logs, outcomes, predicted),
-    )
+    wanted = _share_worth(ways, worth[: len(strata) - (summed is not None)], playable)
+    apart = np.where(playable, apart, 0.0)
+    wanted += worth[-1] * apart / max(apart.sum(), _CERTAIN)
+    return Examination(shown, float(left), wanted, _suspects(strata, logs, outcomes, predicted))
+
+
+def _sum_rival(layout: Layout, features: Floats, rows: Ints, outcomes: Floats) -> SumRival | None:
+    """The rival to which difficulties add up; None for one alone, or where scores are observed."""
+    one = isinstance(layout.outcome, Bernoulli) and len(layout.outcomes) == 1
+    if not one or features.shape[1] < 2:
+        return None
+    return fit_sum(features, rows, outcomes.reshape(len(rows)))
+
+
+def _count(ways: Sequence[Stratification]) -> int:
+    return sum(len(way.strata) for way in ways)
 
 
 def _log_factors(
     evaluator: Evaluator, columns: Floats, outcomes: Floats, draws: _Draws, there: Mask
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats, float]:
     """Logarithm of each rival's Bayes factor, and what is expected of the episodes.
 
     Returns:
         (strata,), 0 where a stratum has no episode; (episodes,), the mean share that the layout
-        expects; and (strata,), the mean share in a stratum that a rival would expect if it kept
-        all, 0 where it has no episode.
+        expects; (strata,), the mean share in a stratum that a rival would expect if it kept all, 0
+        where it has no episode; and the logarithm of the layout's own evidence.
     """
     # Many strata hold the same episodes; each set is worked out once.
     distinct, places = np.unique(there, axis=0, return_inverse=True)
@@ -223,12 +255,15 @@ def _log_factors(
     gains = np.zeros((len(KEPT), len(chosen), len(whole)))
     for part in parts:
         means = _means(evaluator, columns[part], draws)
-        of_rival = partial(_log_likelihood, evaluator, columns[part], outcomes[part], draws, means)
+        of_rival = partial(
+            _log_likelihood, evaluator, columns[part], outcomes[part], draws, means=means
+        )
         usual = of_rival(1.0)
         whole += usual.sum(axis=0)
         for gain, kept in zip(gains, KEPT, strict=True):
             gain += portable.dot(chosen[:, part], of_rival(kept) - usual)
-    weights = portable.exp(whole - portable.logsumexp(whole))
+    evidence = float(portable.logsumexp(whole))
+    weights = portable.exp(whole - evidence)
     # In place: for many strata, this is by far the largest array.
     rivals = np.add(gains, whole, out=gains)
     best = rivals.max(axis=2, keepdims=True)
@@ -243,12 +278,10 @@ def _log_factors(
     factors = best[..., 0] + portable.log(sums)
     expected = inside / chosen.sum(axis=1) / sums
     logs, without = np.zeros(len(distinct)), np.zeros(len(distinct))
-    logs[some] = (
-        portable.logsumexp(factors, axis=0) - portable.log(len(KEPT)) - portable.logsumexp(whole)
-    )
+    logs[some] = portable.logsumexp(factors, axis=0) - portable.log(len(KEPT)) - evidence
     without[some] = np.max(expected, axis=0)
     index = np.ravel(places)
-    return logs[index], predicted, without[index]
+    return logs[index], predicted, without[index], evidence - float(portable.log(_SIZE))
 
 
 def _means(evaluator: Evaluator, columns: Floats, draws: _Draws) -> list[Floats]:
@@ -264,8 +297,8 @@ def _log_likelihood(
     columns: Floats,
     outcomes: Floats,
     draws: _Draws,
-    means: Sequence[Floats],
     kept: float,
+    means: Sequence[Floats],
 ) -> Floats:
     """Log likelihood of each episode if a share of all success is kept, (episodes, draws)."""
     layout = evaluator.layout
@@ -281,12 +314,12 @@ def _log_likelihood(
 
 
 def _strata(
-    ways: Sequence[Stratification], rows: Ints, times: Sequence[_Moments]
+    ways: Sequence[Stratification], rows: Ints, times: Sequence[_Moments], *, summed: bool
 ) -> list[_Stratum]:
-    """All strata: those of the instances in the order of `ways`, and then those of time."""
+    """All strata: those of the instances in the order of `ways`, those of time, and the sum."""
     sizes = [(way.group, len(way.strata)) for way in ways]
     number: dict[Group, int] = {group: sum(w.group == group for w in ways) for group in _SHARES}
-    number["time"] = 1
+    number |= {"time": 1, "dependence": 1, "sum": int(summed)}
     whole = sum(share for group, share in _SHARES.items() if number[group])
     part = {group: share / whole / max(number[group], 1) for group, share in _SHARES.items()}
     made = [
@@ -298,22 +331,34 @@ def _strata(
         for way, (group, size) in zip(ways, sizes, strict=True)
         for k, name in enumerate(way.strata)
     ]
+    grouped = Counter(time.group for time in times)
     made += [
-        _Stratum(time.name, time.where, "time", time.where, part["time"] / len(times), time.there)
+        _Stratum(
+            *(time.name, time.where, time.group, time.where),
+            part[time.group] / grouped[time.group],
+            time.there,
+        )
         for time in times
     ]
+    if summed:
+        nobody = np.zeros(len(rows), np.bool_)
+        about = (SUM, SUM, "sum", "where several difficulties come together")
+        made.append(_Stratum(*about, part["sum"], nobody))
     return made
 
 
 def _times(rows: Ints, outcomes: Floats) -> list[_Moments]:
-    """Strata by when an episode was played."""
+    """Strata by when an episode was played, and by what went before."""
     number = np.arange(len(rows))
     failed = np.nanmean(outcomes.reshape(len(rows), -1), axis=1) < 0.5
     follows, before = number > 0, np.roll(failed, 1)
+    twice = (number > 1) & before & np.roll(failed, 2)
     begun = [change for change in _CHANGES if change < len(rows)]
+    went = "the outcome before"
     return [
-        _Moments("the outcome before", "after a failure", follows & before),
-        _Moments("the outcome before", "after a success", follows & ~before),
+        _Moments(went, "after a failure", follows & before, "dependence"),
+        _Moments(went, "after a success", follows & ~before, "dependence"),
+        _Moments(went, "after two failures in a row", twice, "dependence"),
         _Moments("turns", "in every second episode, the first among them", number % 2 == 0),
         _Moments("turns", "in every second episode, from the second on", number % 2 == 1),
         *(_Moments("time", f"after episode {n}", number >= n) for n in begun),

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
-Group: TypeAlias = Literal["paradigm", "outside", "cue", "feature", "pair", "time"]
+Group: TypeAlias = Literal[
+    "paradigm", "outside", "cue", "feature", "pair", "time", "dependence", "sum"
+]
 
 PARADIGM: Final = "paradigm"
 """Name of the stratification by paradigm."""

@@ -58,6 +58,7 @@ class Played(NamedTuple):
         outcomes: (episodes,) or (episodes, outcomes), in the order played, without repeats; NaN
             where one is missing.
         rows: (episodes,): rows of the instances in the bank.
+        features: (instances, features) of the bank; NaN where one is missing.
         expected: (instances,): success that is expected of each instance of the bank; NaN where it
             is not known.
         playable: (instances,): whether each may be played next.
@@ -67,6 +68,7 @@ class Played(NamedTuple):
     columns: Floats
     outcomes: Floats
     rows: Ints
+    features: Floats
     expected: Floats
     playable: Mask
     seed: int
@@ -177,6 +179,6 @@ class BettingWatch(LayoutWatch):
     def examine(self, played: Played) -> Examination | None:
         """How rivals fare that do worse in one stratum each; see `rivals`."""
         return examine(
-            *(self._evaluator, played.columns, played.outcomes, played.rows),
+            *(self._evaluator, played.columns, played.outcomes, played.rows, played.features),
             *(self._alarm.stratifications, played.expected, played.playable, played.seed),
         )

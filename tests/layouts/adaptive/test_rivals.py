@@ -43,7 +43,9 @@ def examine_bank(bank: Bank, outcomes: Floats, seed: int = 0) -> Examination:
     playable = ~np.isin(np.arange(len(bank)), rows)
     expected = np.full(len(bank), 0.9)
     ways = bank.stratifications
-    return examine(bank.evaluator, columns, outcomes, rows, ways, expected, playable, seed)
+    return examine(
+        bank.evaluator, columns, outcomes, rows, bank.features, ways, expected, playable, seed
+    )
 
 
 def test_an_able_agent_passes_and_contradicts_nothing(bank: Bank) -> None:
@@ -70,6 +72,20 @@ def test_it_follows_from_what_was_told_and_wants_what_can_be_played(bank: Bank) 
     assert (first.wanted == again.wanted).all()
     assert not first.wanted[ORDER[:20]].any()
     assert (first.wanted[ORDER[20:]] > 0.0).all()
+
+
+def test_who_makes_up_for_one_difficulty_by_another_is_named(
+    aaio: Layout, draw_instances: Draw
+) -> None:
+    features = draw_instances(60, 2)
+    bank = Bank(aaio, features, [f"p{k % 3}" for k in range(60)])
+    apart = np.nan_to_num(bank.features - np.nanmean(bank.features, axis=0))
+    whole = (apart / np.maximum(apart.std(axis=0), 1e-9)).sum(axis=1)
+    rows = ORDER[ORDER < 60]
+    found = examine_bank(bank, (whole <= np.median(whole)).astype(np.float64)[rows])
+    assert found.contradicts
+    assert found.suspects[0].where == "where several difficulties come together"
+    assert found.suspects[0].observed < found.suspects[0].predicted
 
 
 @pytest.mark.parametrize("variant", ["trials", "score"])
