@@ -97,7 +97,7 @@ class _PolicyNameEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PolicyName
     POLICY_NAME_PLUGIN: _PolicyName.ValueType  # 7
     """As a plugin of the server has it, which another package brings."""
     POLICY_NAME_RATE: _PolicyName.ValueType  # 8
-    """What tells most about the success rate on the whole battery."""
+    """What is most informative about the success rate on the whole battery."""
 
 class PolicyName(_PolicyName, metaclass=_PolicyNameEnumTypeWrapper):
     """Ways to choose the next instance."""
@@ -119,7 +119,7 @@ POLICY_NAME_LISTED: PolicyName.ValueType  # 6
 POLICY_NAME_PLUGIN: PolicyName.ValueType  # 7
 """As a plugin of the server has it, which another package brings."""
 POLICY_NAME_RATE: PolicyName.ValueType  # 8
-"""What tells most about the success rate on the whole battery."""
+"""What is most informative about the success rate on the whole battery."""
 Global___PolicyName: _TypeAlias = PolicyName  # noqa: Y015
 
 class _SessionState:
@@ -1294,8 +1294,8 @@ class SelectionPolicy(_message.Message):
     agent is; 0.1 if not set.
     """
     sharpness: _builtins.float
-    """How strongly "variance" and "information" prefer what tells more: probabilities are proportional
-    to this power of what instances tell, 4.5 if not set. 0: always what tells most.
+    """How strongly "variance" and "information" prefer what is informative: probabilities are
+    proportional to this power of the information, 4.5 if not set. 0: always the most informative.
     """
     plugin: _builtins.str
     """Name of the plugin, under POLICY_NAME_PLUGIN."""
@@ -1304,8 +1304,8 @@ class SelectionPolicy(_message.Message):
     False if not set.
     """
     aim: _builtins.float
-    """Success rate at which what is chosen for what it tells aims, 0 to 1: for agents whom failures
-    discourage. 0 if not set: whatever tells most.
+    """Success rate at which informed choices aim, 0 to 1: for agents whom failures discourage.
+    0 if not set: whatever is most informative.
     """
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1776,8 +1776,8 @@ class CapabilityStatus(_message.Message):
     known.
     """
     limit: _builtins.str
-    """In words, for whom the target is out of this battery's reach; empty where it is not, or where it
-    was reached all the same.
+    """In words, for which agents this battery cannot reach the target; empty where it may, or where
+    it was reached all the same.
     """
     value: _builtins.str
     """The estimate as people read it, "21 m": where it can be, in the unit of the demand that success

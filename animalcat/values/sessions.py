@@ -240,7 +240,7 @@ class CapabilityStatus:
             cannot reach it, or measuring is over.
         best_sd: Lowest standard deviation that the whole battery could leave, in the unit; None if
             not known (yet).
-        limit: For whom its target is out of this battery's reach, in words; empty if it is not, or
+        limit: For which agents this battery cannot reach its target, in words; empty if it may, or
             if it was reached all the same.
         value: The estimate as people read it, in the unit of a demand where it can be: "21 m"; its
             bound where it is bounded from one side alone: "at least 57 m".

@@ -401,7 +401,7 @@ def _words(
             for need in lacking
         )
         said.append(
-            "Of what this layout knows, several abilities fall short at once, so none of them "
+            "Of what this layout knows, several capabilities fall short at once, so none of them "
             f"decided alone: {each}."
         )
     elif first is None or chance > first.decided:

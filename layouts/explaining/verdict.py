@@ -246,11 +246,11 @@ def verdict(
         kind = kind.unread(_UNSHOWN)
     blamed = ""
     if unheard:
-        said.append(f"No ability is named: {_UNHEARD}.")
+        said.append(f"No capability is named: {_UNHEARD}.")
     elif not described:
         said.append(judgement.text)
     elif doubted:
-        said.append(f"No ability is named: {_DOUBTED}.")
+        said.append(f"No capability is named: {_DOUBTED}.")
     elif not converged:
         said.append("The fit has not converged: do not rely on its numbers.")
     told = _tell_nodes(layout, nodes, noted, cost, scales, unlimited)

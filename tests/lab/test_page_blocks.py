@@ -94,17 +94,7 @@ PAGES = {
             "client.evaluate(agent",
         },
     ),
-    "arenas.md": Page(
-        {
-            "axes": plt.figure().subplots(1, 2),
-            "noise": pd.DataFrame({"noise [dB]": range(10)}, [f"{n}" for n in range(10)]),
-        },
-        {
-            'layout="aaio")': f'layout="aaio", {FEW})',
-            'layout="hearing.yaml")': f'layout="aaio", {FEW})',
-            "features=noise)": 'features="docs/examples/garden.csv")',
-        },
-    ),
+    "arenas.md": Page({"axes": plt.figure().subplots(1, 2)}),
     "batteries.md": Page(
         {},
         {
@@ -125,6 +115,13 @@ PAGES = {
             ),
             "levels": pd.DataFrame({"size": range(6)}, [f"item {k}" for k in range(6)]),
         }
+    ),
+    "demands.md": Page(
+        {"noise": pd.DataFrame({"noise [dB]": range(10)}, [f"{n}" for n in range(10)])},
+        {
+            'layout="hearing.yaml")': f'layout="aaio", {FEW})',
+            "features=noise)": 'features="docs/examples/garden.csv")',
+        },
     ),
     "exports.md": Page(
         {},

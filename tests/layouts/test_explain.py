@@ -117,7 +117,7 @@ def test_what_several_lacks_decide_together_is_not_called_chance() -> None:
     found = explain(bank(), draws(0.1, 0.2), [59, 0.4, 0, 0], 0.0, instance="both")
     assert found.chance > 0.9  # no single repair helps
     said = found.sentences[1]
-    assert "several abilities fall short at once, so none of them decided alone: " in said
+    assert "several capabilities fall short at once, so none of them decided alone: " in said
     assert "navigationAbility, where it asks for " in said
     assert "of rewardDistance and it masters 1.6 m (" in said
     assert "visualAbility, where it asks for 0.4 m of rewardSize and it masters 3.9 m (" in said

@@ -193,7 +193,7 @@ def test_of_answers_that_nobody_can_read_no_ability_is_told(home: Path, tmp_path
     profile = run(task(home, seed=6), tmp_path, model).metadata[PROFILE]
     first, second, *rest = profile["verdict"]["sentences"]
     assert "answers could not be parsed" in first
-    assert "No ability is named: most of its answers were not valid actions." in (first + second)
+    assert "No capability is named: most of its answers were not valid actions." in (first + second)
     assert not [one for one in (second, *rest) if "at most" in one or "at least" in one]
     assert {one["status"] for one in profile["nodes"].values()} <= {"not to be read", None}
 
