@@ -103,12 +103,29 @@ COMMANDS = sorted(
 OUTPUTS = [row for row in outputs() if row[0].name not in PLAYED_ELSEWHERE]
 
 
+def command_of(words: list[str]) -> Any:
+    """The command that some words call; they are taken off."""
+    command: Any = typer.main.get_command(build(words))
+    while words and words[0] != "--help" and (verbs := getattr(command, "commands", None)):
+        command = verbs[words.pop(0)]
+    return command
+
+
+def test_commands_that_messages_name_exist() -> None:
+    folders = ("animalcat", "arena_configs", "doors", "envs", "layouts", "service")
+    code = "".join(f.read_text() for name in folders for f in (ROOT / name).rglob("*.py"))
+    joined = re.sub(r'"\s*\n\s*f?"', "", code)
+    nouns = "agent|arena|battery|campaign|data|episode|profile|session|study|token|unity"
+    named = set(re.findall(rf"`(?:animalcat )?((?:{nouns}) [a-z]+)(?=[ `])", joined))
+    assert len(named) > 30
+    for words in sorted(named):
+        command_of(words.split())
+
+
 @pytest.mark.parametrize("line", COMMANDS)
 def test_documented_commands_exist(line: str) -> None:
     words = shlex.split(line, comments=True)[1:]
-    command = typer.main.get_command(build(words))
-    while words and words[0] != "--help" and (verbs := getattr(command, "commands", None)):
-        command = verbs[words.pop(0)]
+    command = command_of(words)
     known = {"--help", *ANYWHERE}
     known |= {name for parameter in command.params for name in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= known

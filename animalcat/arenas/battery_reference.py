@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from animalcat.arenas.arena_files import ENDINGS, has_arena_files
 from animalcat.errors import AnimalcatError
 from animalcat.text import names
+from animalcat.text.guesses import hint
 
 _PREFIX: Final = "batteries/"
 _BARE: Final = re.compile(r"[A-Za-z0-9._-]{1,100}", re.ASCII)
@@ -89,7 +90,7 @@ def battery_name(text: str) -> str:
     return names.battery_name(text)
 
 
-def resolve(text: str, stored: Container[str], shipped: Container[str]) -> Meant:
+def resolve(text: str, stored: Collection[str], shipped: Collection[str]) -> Meant:
     """Decide what a reference means here.
 
     Args:
@@ -114,9 +115,9 @@ def resolve(text: str, stored: Container[str], shipped: Container[str]) -> Meant
         return Meant("files", "", path)  # reading a folder without arenas says what is there
     if name:
         raise AnimalcatError(
-            f"no battery is called {name!r}, and no folder or file of that name is here; "
-            "`animalcat battery show` lists those that are stored, and `animalcat battery "
-            "recipes` those that come with animalcat",
+            f"no battery is called {name!r}, and no folder or file of that name is here."
+            f"{hint(name, {*stored, *shipped})} `animalcat battery show` lists those that are "
+            "stored, and docs/batteries.md those that come with animalcat",
             "UNKNOWN_BATTERY",
         )
     what = "this link leads nowhere" if path.is_symlink() else "no such file or folder"

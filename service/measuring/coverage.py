@@ -220,7 +220,7 @@ def _advice(layout: Layout, battery: Battery, reasons: Iterable[str]) -> str:
             f"Give what is not measured in a table: `animalcat battery import DIR --features "
             f"table.csv`, with columns instance, {', '.join(own)}"
         )
-    return "`animalcat battery features NAME` shows what the instances have"
+    return "`animalcat battery export NAME -o FOLDER` writes what each arena demands"
 
 
 def calibration_hint(battery: Battery, layout: Layout) -> str:

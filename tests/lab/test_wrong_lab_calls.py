@@ -88,7 +88,7 @@ BAD: Final[dict[str, tuple[Callable[[Made], Any], tuple[str, ...]]]] = {
     ),
     "a battery misspelt": (
         lambda m: m.lab.measure(Forward(), "navigatoin"),
-        ("no battery is called 'navigatoin'",),
+        ("no battery is called 'navigatoin'", "Did you mean 'navigation'?"),
     ),
     "a battery of batteries": (
         lambda m: m.lab.battery(["navigation"]),

@@ -47,7 +47,7 @@ def test_what_is_not_covered_is_told_by_reason_and_count(make: Make) -> None:
     found = coverage(aaio, battery)
     assert found.gaps == f"2 of 4: {UNPASSABLE}; 1: wallsInWay above 0"
     assert list(found.features) == ["d"]
-    assert "battery features" in found.advice
+    assert "battery export" in found.advice
     with pytest.raises(ServiceError, match="none of the 2 instances") as error:
         covered_features(aaio, make(a=none, c=arena(0) + WALL))
     assert error.value.code is Code.NOT_COVERED

@@ -58,7 +58,8 @@ def test_the_page_leads_from_three_files_to_a_profile(place: Path) -> None:
     found = {name: float(value) for name, value in re.findall(r"(accuracy\w*) +(\d\.\d+)", said)}
     assert set(found) == {"accuracy", "accuracy_low", "accuracy_high", "accuracy_of_chosen"}
     log = one_log(place)
-    show = [log if word == "logs/LOG.eval" else word for word in command("animalcat profile show")]
+    shown = command("animalcat profile show logs/LOG")
+    show = [log if word == "logs/LOG.eval" else word for word in shown]
     whole = json.loads(ran([*show, "--json"], place))
     # It adds up to six numbers of up to two digits: 5 x 2 of 9 x 4 kinds.
     assert found["accuracy_low"] <= 10 / 36 <= found["accuracy_high"]
