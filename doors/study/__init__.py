@@ -9,5 +9,6 @@ Studies have consent, instructions, practice and play, and keep what happened. `
 `file` reads a study and `words` has those of its pages. `participant` says what comes next for a
 person, `store` keeps what happened, and `arrivals` counts who comes from where. `playing` lets them
 play in real time and `rounds` keeps what is open, `pages` are what they see, and `running`
-offers those. `export` writes results, and `rehearsal` lets simulated people take part beforehand.
+offers those. `export` writes results in the columns of `codebook`, and `rehearsal` lets simulated
+people take part beforehand.
 """

@@ -70,6 +70,7 @@ def _check(study: Study) -> None:
         "visits": study.who.visits,
         "conditions": {c.name: c.weight for c in study.conditions},
         "steps": _steps(study),
+        "left_out": _left_out(study),
         "english": [] if study.language[:2] == "en" else sorted(WORDS.keys() - study.words.keys()),
     }
     if common().as_json:
@@ -80,8 +81,35 @@ def _check(study: Study) -> None:
         say(f"{k:3}. {step}")
     for condition in study.conditions:
         say(f"condition {condition.name}, weight {condition.weight:g}")
+    for where, gaps in told["left_out"].items():
+        say(f"{where}: {gaps}")
     if english := told["english"]:
         say(f"words of the pages that are still English: {', '.join(english)}")
+
+
+def _left_out(study: Study) -> dict[str, str]:
+    """What the layout leaves out of each battery that counts, in words, by what is played."""
+    from animalcat.lab.received import receive_battery
+    from animalcat.service.errors import ServiceError
+    from animalcat.service.library.layouts import layout_on
+    from animalcat.service.measuring.coverage import coverage
+
+    found = dict[str, str]()
+    with client_for() as client:
+        stored = {battery.id for battery in client.list_batteries()}
+        plays = [study.measured(c.name) for c in study.conditions] or [study.play]
+        for name, asked, variant in sorted({(p.battery, p.layout, p.variant) for p in plays}):
+            if name not in stored:
+                found[f"battery {name}"] = "it is not built yet, so what is left out is not known"
+                continue
+            battery = receive_battery(client, name)
+            try:
+                layout = layout_on(battery, asked, variant)
+                gaps = coverage(layout, battery).gaps
+            except (ServiceError, ValueError) as error:
+                fail(f"battery {name}: {error}", BAD_INPUT)
+            found[f"arenas of {name} that the layout {layout.name} leaves out"] = gaps or "none"
+    return found
 
 
 def _steps(study: Study) -> list[str]:
@@ -99,9 +127,9 @@ def _steps(study: Study) -> list[str]:
         )
     said = ", ".join(f"{k} {v}" for k, v in study.play.options.items())
     steps.append(f"rounds of the battery {study.play.battery}{': ' if said else ''}{said}")
-    blocks = study.blocks
-    limits = [f"{blocks.trials} rounds"] if blocks.trials else []
-    limits += [f"{blocks.minutes:g} minutes"] if blocks.minutes else []
+    trials, seconds = study.blocks.most
+    limits = [f"{trials} rounds"] if trials else []
+    limits += [f"{seconds / 60:g} minutes"] if seconds else []
     if limits:
         steps[-1] += f"; a break after {' or '.join(limits)}"
     steps += [f"{asked['after']} questions"] * bool(asked["after"])
@@ -203,9 +231,8 @@ def _row(folder: Path) -> dict[str, Any]:
     home, study = _kept_place(folder.name)
     people = StudyStore(home, study).participants()
     done, gone = sum(p.stage == "done" for p in people), {s.person for s in tombstones(folder)}
-    return dict(
-        zip(_COLUMNS, (study.study, study.title, len(people), done, len(gone)), strict=True)
-    )
+    told = study.study, study.title, len(people), done, len(gone)
+    return dict(zip(_COLUMNS, told, strict=True))
 
 
 @app.command()

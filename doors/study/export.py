@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ from animalcat.outcomes import COLUMNS as OUTCOME_COLUMNS
 from animalcat.outcomes import outcomes_frame, read_outcomes, write_outcomes
 from animalcat.service.access.private_files import write_private
 from animalcat.service.storage.artefacts import RECORDINGS
+from animalcat.text.marked_yaml import load_yaml, read_text
 from animalcat.wire.protocol import version
 
 DESCRIPTION: Final = "dataset_description.json"
@@ -66,80 +67,9 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }
 """The tables in `data/` and their columns; demands of arenas follow in that of the rounds."""
-COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
-    "participant": ("", "Random id of the person, a hyphen and the visit."),
-    "person": ("", "Random id of the person, the same at all visits."),
-    "visit": ("", "Which visit of the person, from 1."),
-    "condition": ("", "Condition of the study."),
-    "trial_index": ("", "Number of the row of this participant over rounds and pages, from 0."),
-    "trial_type": ("", "consent, device, instructions, question, round, break, or technical."),
-    "at": ("ISO 8601", "When it was over, with its time zone."),
-    "time_elapsed": ("ms", "Since the participant agreed to take part, or came."),
-    "rt": (
-        "ms",
-        "Of a round, from the first frame to the first press of a key after it, by the "
-        "participant's clock; of a page, since the row before.",
-    ),
-    "response": (
-        "",
-        "Whether a round was passed; of a question the number or text, of choices and points their "
-        "numbers, from 1, with blanks between.",
-    ),
-    "question": ("", "Name of the question."),
-    "right": ("", "Whether a question was answered rightly."),
-    "page": ("", "Number of the page or question, from 0."),
-    "part": ("", "practice or play."),
-    "block": ("", "Number of the block, from 0."),
-    "order": ("", "Number of the round in its part, from 0; a void or fault has that of the next."),
-    "arena": ("", "Name of the arena in the battery."),
-    "session": ("", "Session of animalcat whose agent the participant is."),
-    "episode": ("", "Number of the episode in that session."),
-    "attempt": ("", "Which attempt at that number, from 0."),
-    "outcome": ("", "success, failure, void (away for too long), or fault (of the service)."),
-    "counts": ("", "Whether it is evidence in the profile."),
-    "seconds": ("s", "From the first frame to the end, with absences after which it went on."),
-    "steps": ("decisions", "Decisions that were taken."),
-    "gaps": ("s", "Absences after which the round went on, with blanks between."),
-    "flags": (
-        "",
-        "Why times are not to be trusted: gap, unseen (it ended while nobody looked), early (a key "
-        "was down before the first frame), late, dropped, blur, untimed.",
-    ),
-    "recording": ("", "Path of the recording in this folder, which replays."),
-    "full_screen": ("", "Whether the round ran in full screen all the time."),
-    "frames": ("frames", "That were sent."),
-    "dropped": ("frames", "That were not painted."),
-    "late": ("frames", "That were painted more than 60 ms after their decision was due."),
-    "interval_p95": ("ms", "95th percentile of the time between painted frames."),
-    "shown_p95": ("ms", "95th percentile from a decision's time until its frame was painted."),
-    "wait_p95": ("ms", "95th percentile from a key to the next decision."),
-    "key_p95": ("ms", "95th percentile from a key to the paint of the first frame it led to."),
-    "round_trip": ("ms", "Shortest way to the browser and back."),
-    "keys": ("presses", "How often a key was pressed."),
-    "blurs": ("", "How often the window lost its keys or was hidden."),
-    "key": ("", "What the key does: ahead, back, left, right."),
-    "down": ("", "Whether it went down; else it went up."),
-    "ms": ("ms", "Since the first frame was painted; less than 0 for one held since before."),
-    "end": ("", "Where the participant is: done, screened, or the stage that was reached."),
-    "why": ("", "Why they were screened out, or that they said that it does not work."),
-    "careless": (
-        "",
-        "What the study's rule for the careless says: inattentive (wrong answers), idle (rounds "
-        "without a key), one-key.",
-    ),
-    "came": ("ISO 8601", "When they came, with its time zone."),
-    "last": ("ISO 8601", "When they did something last, with its time zone."),
-    "practised": ("rounds", "Rounds of practice."),
-    "rounds": ("rounds", "Rounds that count."),
-    "passed": ("rounds", "How many of them were passed."),
-    "consent": ("", "Version of the text that was agreed to."),
-    "width": ("CSS pixels", "Of the window, as the device was checked."),
-    "height": ("CSS pixels", "Of the window, as the device was checked."),
-    "pixel_ratio": ("", "Pixels of the screen for each CSS pixel."),
-    "refresh_hz": ("Hz", "Rate of the screen as it was measured; 0 if it was not."),
-    "input": ("", "keys or touch."),
-    "browser": ("", "What the browser calls itself."),
-}
+COLUMNS: Final[Mapping[str, Sequence[str]]] = load_yaml(
+    read_text(Path(__file__).with_name("codebook.yaml")), "codebook.yaml"
+).data
 """Unit and meaning of the columns of all tables."""
 _TIMES: Final = [name for name in TABLES["rounds"] if name in TrialTiming.__dataclass_fields__]
 _DEVICE: Final = ("width", "height", "pixel_ratio", "refresh_hz", "input", "browser")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
@@ -287,6 +287,35 @@ class Blocks(_Strict):
     """Minutes of a block, after which its round is played to its end; 0: no limit."""
     break_seconds: float = Field(default=60.0, ge=0, le=3600)
     """Longest break; then the next block may begin by itself only if the person wants it."""
+    latin: Mapping[Annotated[str, Field(pattern=r"^\w{1,20}$")], tuple[str, ...]] = {}
+    """Blocks by name, each with as many arenas; every order of a Latin square is a condition."""
+
+    @field_validator("latin")
+    @classmethod
+    def _check(cls, value: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+        arenas = [arena for block in value.values() for arena in block]
+        if value and (len({*map(len, value.values())}) > 1 or len({*arenas}) < len(arenas)):
+            raise ValueError("give each block as many arenas as the others, and none twice")
+        return value
+
+    @property
+    def most(self) -> tuple[int, float]:
+        """After how many rounds, and how many seconds, a block ends; 0: no limit."""
+        if self.latin:
+            return len(next(iter(self.latin.values()))), 0.0
+        return self.trials, 60.0 * self.minutes
+
+    @property
+    def orders(self) -> list[list[str]]:
+        """Orders of the blocks: each is everywhere, and behind each other, equally often.
+
+        Williams, E. J. (1949), Experimental designs balanced for the estimation of residual
+        effects of treatments.
+        """
+        names = [*self.latin]
+        row = [(k + 1) // 2 if k % 2 else -(k // 2) for k in range(len(names))]
+        rows = [[names[(k + by) % len(names)] for k in row] for by in range(len(names))]
+        return rows + [order[::-1] for order in rows] * (len(names) % 2)
 
 
 class Shown(_Strict):
@@ -403,6 +432,12 @@ class Condition(_Strict):
     """What differs in `shown`."""
 
 
+def _order_condition(blocks: Blocks, order: Sequence[str]) -> Condition:
+    arenas = [arena for name in order for arena in blocks.latin[name]]
+    play = {"policy": "listed", "first": arenas, "max_episodes": len(arenas)}
+    return Condition(name="-".join(order), play=play)
+
+
 class Study(_Strict):
     """A study, as its file says it."""
 
@@ -459,6 +494,10 @@ class Study(_Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if made := tuple(_order_condition(self.blocks, order) for order in self.blocks.orders):
+            if self.conditions not in ((), made):
+                raise ValueError("blocks.latin makes the conditions; leave one of both out")
+            object.__setattr__(self, "conditions", made)
         found = [condition.name for condition in self.conditions]
         if len({*found}) != len(found):
             raise ValueError("conditions: two have the same name")

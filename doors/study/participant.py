@@ -424,9 +424,8 @@ def _(event: TrialOver, study: Study, now: Participant) -> Participant:
         idle=now.idle + (not pressed),
         presses=Counter(now.presses) + pressed,
     )
-    blocks = study.blocks
-    full = 0 < blocks.trials <= played.in_block
-    if full or 0 < 60.0 * blocks.minutes <= played.block_seconds:
+    trials, seconds = study.blocks.most
+    if 0 < trials <= played.in_block or 0 < seconds <= played.block_seconds:
         new = {"block": played.block + 1, "in_block": 0, "block_seconds": 0.0}
         return replace(played, stage=Stage.BREAK, **new)
     return played

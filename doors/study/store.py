@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked
@@ -45,6 +45,8 @@ from animalcat.doors.study.participant import (
 )
 from animalcat.machine.files import sync_folder
 from animalcat.service.access.private_files import private_folder, write_private
+
+T = TypeVar("T")
 
 STUDIES: Final = "studies"
 """Folder of the studies within a data directory."""
@@ -446,14 +448,8 @@ def read_events(path: Path) -> Iterator[Event]:
     Raises:
         StudyError: Another line is no event.
     """
-    lines = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            event = EVENTS.validate_json(line)
-        except ValidationError as error:
-            raise StudyError(
-                f"{path}: line {number} is no event: {error.errors()[0]['msg']}"
-            ) from None
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+        event = _parse(EVENTS, line, f"{path}: line {number} is no event")
         if (number == 1) != isinstance(event, Arrived):
             raise StudyError(f"{path}: line {number}: an arrival is the first line, and no other")
         yield event
@@ -470,13 +466,8 @@ def people_of(folder: Path) -> list[Person]:
     Raises:
         StudyError: A file cannot be read.
     """
-    found = list[Person]()
-    for path in sorted((folder / PEOPLE).glob("*.json")):
-        try:
-            found.append(_PERSON.validate_json(path.read_bytes()))
-        except ValidationError as error:
-            raise StudyError(f"{path} is damaged: {error.errors()[0]['msg']}") from None
-    return found
+    files = sorted((folder / PEOPLE).glob("*.json"))
+    return [_parse(_PERSON, path.read_bytes(), f"{path} is damaged") for path in files]
 
 
 def tombstones(folder: Path) -> list[Tombstone]:
@@ -487,10 +478,14 @@ def tombstones(folder: Path) -> list[Tombstone]:
     """
     path = folder / TOMBSTONES
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    return [_parse(_TOMBSTONE, line, f"{path} is damaged") for line in lines]
+
+
+def _parse(kind: TypeAdapter[T], content: bytes, problem: str) -> T:
     try:
-        return [_TOMBSTONE.validate_json(line) for line in lines]
+        return kind.validate_json(content)
     except ValidationError as error:
-        raise StudyError(f"{path} is damaged: {error.errors()[0]['msg']}") from None
+        raise StudyError(f"{problem}: {error.errors()[0]['msg']}") from None
 
 
 def unfinished_withdrawals(folder: Path) -> list[Tombstone]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from animalcat.doors.study.file import Study, html_of, read_study
 from animalcat.text.marked_yaml import YamlError
-from tests.doors.study.conftest import ASKED
+from tests.doors.study.conftest import ASKED, STUDY
 
 Write = Callable[..., Study]
 
@@ -39,6 +41,23 @@ def test_conditions_change_what_they_name_alone(written: Write) -> None:
     assert not study.shows("plain").score
 
 
+def test_blocks_stand_in_all_orders_of_a_latin_square(written: Write) -> None:
+    latin = ("trials: 2, minutes: 0", "latin: {a: [a1, a2], b: [b1, b2], c: [c1, c2]}")
+    text = STUDY.partition("conditions:")[0]
+    study = written(latin, text=text)
+    orders = [one.name.split("-") for one in study.conditions]
+    places = [(at, name) for order in orders for at, name in enumerate(order)]
+    for pairs in (places, [pair for order in orders for pair in pairwise(order)]):
+        assert {*Counter(pairs).values()} == {2}  # at each place, and behind each other one
+    assert len({*pairs}) == 6
+    played = study.measured("b-a-c").options
+    assert (played["policy"], played["max_episodes"]) == ("listed", 6)
+    assert [*played["first"]] == ["b1", "b2", "a1", "a2", "c1", "c2"]
+    assert study.blocks.most == (2, 0.0)
+    kept = Study.model_validate(study.model_dump(mode="json"))
+    assert (kept.digest, kept.conditions) == (study.digest, study.conditions)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
@@ -54,6 +73,8 @@ def test_conditions_change_what_they_name_alone(written: Write) -> None:
         ("score: true", "scores: true", "conditions.scored: scores: there is no such key"),
         ("https://app", "javascript://app", "is no link"),
         ("{code: OUT}", "{code: NO}", "give a text, in quotes"),
+        ("{trials: 2", "{latin: {a: [x], b: [y, z]}", "blocks.latin: give each block as many"),
+        ("{trials: 2", "{latin: {a: [x], b: [y]}", "blocks.latin makes the conditions"),
         ("title:", "titel:", "title: it is missing"),
         ("study: finding-things", "study: ../things", "study: name '../things' is not"),
         ("passes: 1, of: 2", "passes: 3, of: 2", "each must be at most the next"),

@@ -1,10 +1,13 @@
-"""What a person has played is listed."""
+"""What a person has played is listed, and what a study leaves out is said before."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 from animalcat.arena_configs.model import Arena
+from animalcat.doors.study.file import Study
 from animalcat.doors.study.game import Game
 from tests.client.conftest import Server, server
 from tests.command_line import call
@@ -44,3 +47,18 @@ def test_what_a_person_played_is_listed_marked_and_streamed(server: Server) -> N
     missing = episode("list", "play-never", "--server", server.address)
     assert missing.exit_code == 2
     assert "play-never" in missing.stderr
+
+
+def test_what_the_layout_leaves_out_is_said_before_anybody_comes(
+    server: Server, written: Callable[..., Study], tmp_path: Path
+) -> None:
+    file, found = str(tmp_path / "study.yaml"), dict[str, str]()
+    for name in ("navigation, layout: aaio", "navigation, layout: object-permanence", "tiny"):
+        written(("battery: tiny", f"battery: {name}"))
+        told = call("study", "run", file, "--check", "--data", str(server.home), "--json")
+        assert told.exit_code == 0, told.output
+        found |= json.loads(told.stdout)["left_out"]
+    where = "arenas of navigation that the layout {} leaves out"
+    assert found.pop(where.format("aaio")) == "2 of 12: wallsInWay above 0; 1: hotZones above 0"
+    assert found.pop(where.format("object-permanence")).endswith("hotZones above 0")
+    assert {*found} == {"battery tiny"}  # which is not built
