@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.batteries import VariantOfBattery, find_battery
-from animalcat.cli.shared.calibrations import CALIBRATIONS
+from animalcat.cli.shared.calibrations import CALIBRATIONS, NO_CALIBRATION
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.common import common
 from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn, PassMarks, Seed
@@ -210,8 +210,13 @@ def _check_name(name: str) -> None:
             f"--name {name!r}: give letters, digits, '.', '_' and '-', beginning with a letter "
             "or a digit"
         )
-    if name in LAYOUTS:
-        fail(f"--name {name!r} is the name of a shipped layout; give the calibration another name")
+    if name in (*LAYOUTS, NO_CALIBRATION):
+        what = (
+            "stands for no calibration"
+            if name == NO_CALIBRATION
+            else "is the name of a shipped layout"
+        )
+        fail(f"--name {name!r} {what}; give the calibration another name")
 
 
 def _battery(client: Client, battery: str, where: str) -> Battery:

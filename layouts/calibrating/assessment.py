@@ -101,7 +101,7 @@ class Run:
 
     def __init__(self, layout: Layout, features: Floats, y: Floats, order: Ints) -> None:
         self._layout, self._y, self._order, self._features = layout, y, order, features
-        self._posterior = LivePosterior(layout, 1, _PARTICLES)
+        self.posterior = LivePosterior(layout, 1, _PARTICLES)
         self._evaluator = Evaluator(layout)
         self._columns = self._evaluator.columns(features)
         self._done = 0
@@ -110,7 +110,7 @@ class Run:
         """Mean prediction of every instance after so many outcomes, (instances,)."""
         rows = self._order[self._done : told]
         if len(rows):
-            self._posterior.update_all(self._features[rows], self._y[rows], self._done + 1)
+            self.posterior.update_all(self._features[rows], self._y[rows], self._done + 1)
             self._done = told
-        p = self._evaluator.by_instance(self._posterior.particles, self._columns, np.float64)
-        return p @ self._posterior.weights
+        p = self._evaluator.by_instance(self.posterior.particles, self._columns, np.float64)
+        return p @ self.posterior.weights

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -29,27 +27,26 @@ from animalcat.layouts.model.calibration import (
 from animalcat.layouts.model.instances import OutcomeTable, check_chances
 from animalcat.layouts.model.links import Formula, OddsShift
 from animalcat.layouts.model.nodes import Bernoulli, Derived, Feature, Latent, OutcomeNode
-from animalcat.layouts.model.priors import MovedBeta, Normal, Prior, ScaledBeta
+from animalcat.layouts.model.priors import ScaledBeta
 from animalcat.layouts.model.spec import Layout
 
 VARIANT: Final = "calibrated"
 """Variant of every calibrated layout."""
-_ALLOWANCE: Final = 1.3
-"""How much wider the prior of a new agent is, since the population is taken as known and is not;
-but for that no wider than as written."""
 _STRANGE: Final = Latent(
     STRANGENESS,
     "bias",
     "1",
-    ScaledBeta(0.0, 1.0, 0.5),
-    "share of what earlier agents taught of arenas that does not hold of it",
+    ScaledBeta(0.0, 1.0),
+    "0 where it finds the same arenas hard as earlier agents, 1 where what they taught of arenas "
+    "does not hold of it",
 )
-"""Agents of another kind find other arenas easy. Without this node their abilities would have to
-make up for that. With a uniform prior, predictions of the entrants of the Olympics lost 0.004, and
-with Beta(0.3, 1) agents of another kind lost 0.015 to 0.02 after 15 episodes, not 0.01."""
+"""Agents of another kind find other arenas easy, so what was taught holds wholly or hardly at all.
+With odds that grow more slowly from one to the other, all agents are predicted worse
+(docs/research/layouts.md)."""
 _OWN_NODES: Final = (
-    Derived("ownEasiness", "1", Formula(f"{EASINESS} * (1 - {STRANGENESS})")),
-    Derived("ownSharpness", "1", Formula(f"exp((1 - {STRANGENESS}) * log({SHARPNESS}))")),
+    Derived("likeness", "1", Formula(f"logistic(20 * (0.5 - {STRANGENESS}))")),
+    Derived("ownEasiness", "1", Formula(f"{EASINESS} * likeness")),
+    Derived("ownSharpness", "1", Formula(f"exp(likeness * log({SHARPNESS}))")),
 )
 
 
@@ -97,8 +94,8 @@ def population_model(layout: Layout, table: OutcomeTable) -> PopulationModel:
     """The hierarchical model of a layout for a table of outcomes.
 
     Raises:
-        CalibrationError: Instances have no names or the same one twice, or a latent node has a
-            prior that cannot be moved; and as for `PopulationModel`.
+        CalibrationError: Instances have no names or the same one twice; and as for
+            `PopulationModel`.
         ValueError: A feature of the layout is missing or out of range.
     """
     check_layout(layout)
@@ -108,8 +105,6 @@ def population_model(layout: Layout, table: OutcomeTable) -> PopulationModel:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise CalibrationError(f"instance {twice} has several rows; one is expected")
-    for node in layout.latents:
-        _move_prior(node, 0.0, 1.0)
     columns = zip(table.instances.columns, table.instances.values.T, strict=True)
     check_chances(layout, [name for name, c in columns if np.isfinite(c).any()], "a calibration")
     return PopulationModel(layout, table.instances.features(layout), table.outcomes)
@@ -128,9 +123,9 @@ def calibrated_layout(
 ) -> Layout:
     """Write down what a population says as a layout of its own.
 
-    It is the layout as written with moved priors, and with features `easiness` and `sharpness` that
-    change the odds of success of every instance it knows, the less the stranger the agent is. So
-    whatever takes a layout takes a calibrated one.
+    It is the layout as written with features `easiness` and `sharpness` that change the odds of
+    success of every instance it knows, unless the agent is a stranger. So whatever takes a layout
+    takes a calibrated one.
 
     Args:
         layout: The layout as written.
@@ -143,9 +138,8 @@ def calibrated_layout(
         fit: Quality of the fit, by name.
     """
     root = layout.outcome.parents[0]
-    latents = tuple(_population_latent(layout, population, i) for i in range(len(layout.latents)))
     shifted = Derived(
-        f"{root}Calibrated", "1", OddsShift(root, *[node.name for node in _OWN_NODES])
+        f"{root}Calibrated", "1", OddsShift(root, *[node.name for node in _OWN_NODES[1:]])
     )
     kept = [i for i in range(len(table.agents)) if i not in set(without)]
     own = table.instances.features(layout)
@@ -187,7 +181,7 @@ def calibrated_layout(
         name=name,
         variant=VARIANT,
         features=(*layout.features, *taught),
-        latents=(*latents, _STRANGE),
+        latents=(*layout.latents, _STRANGE),
         derived=(*layout.derived, *_OWN_NODES, shifted),
         outcomes=(OutcomeNode.of(Bernoulli(shifted.name)),),
         excludes=layout.excludes,
@@ -217,30 +211,3 @@ def outcomes_digest(table: OutcomeTable, agents: Sequence[int]) -> str:
         for j in np.flatnonzero(np.isfinite(table.outcomes[i])).tolist()
     )
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
-
-
-def _population_latent(layout: Layout, population: Population, i: int) -> Latent:
-    """A latent node with the prior that a further agent of the population has.
-
-    Its scale counts that the location is not known exactly. So it is wider where agents are few.
-    The allowance ends where the prior would be wider than as written.
-    """
-    known = float(population.scale[i]) * math.sqrt(1.0 + 1.0 / population.agents)
-    scale = max(known, min(_ALLOWANCE * known, 1.0))  # 1 is as written
-    node = layout.latents[i]
-    return replace(
-        node, prior=_move_prior(node, round(float(population.location[i]), 4), round(scale, 4))
-    )
-
-
-def _move_prior(node: Latent, location: float, scale: float) -> Prior:
-    match node.prior:
-        case ScaledBeta(low, high, alpha, beta):
-            return MovedBeta(low, high, location, scale, alpha, beta)
-        case Normal(mean, sd):
-            return Normal(mean + sd * location, sd * scale)
-        case _:
-            raise CalibrationError(
-                f"node {node.name} has the prior {node.prior}, which calibration cannot move; give "
-                "it a scaled_beta or normal prior"
-            )

@@ -1,14 +1,13 @@
 """A population over agents and the easiness of instances: an explanatory item response model.
 
-Each agent's latent nodes are drawn from a population. In z-space, where the layout's priors are
-standard normal, that is a normal distribution with a location and a scale for each node. What
-demands leave unexplained of an instance is its easiness in logits, drawn around 0 (De Boeck and
-Wilson 2004, Explanatory item response models; residuals of items as in Janssen, Schepers and Peres
-2004). Over the instances of a calibration easiness sums to 0: that all are easier is the same as
-that all agents are abler.
+Each agent's latent nodes are drawn from the layout's priors as they are written. What demands leave
+unexplained of an instance is its easiness in logits, drawn around 0 (De Boeck and Wilson 2004,
+Explanatory item response models; residuals of items as in Janssen, Schepers and Peres 2004). That
+agents are less able than the priors expect is the same as that all instances are harder, so
+easiness says that too.
 
-Location, scale and easiness are those of the greatest posterior density, with agents integrated out
-by stochastic approximation of EM (Delyon, Lavielle and Moulines 1999). The agents are drawn by
+Easiness and its spread are those of the greatest posterior density, with agents integrated out by
+stochastic approximation of EM (Delyon, Lavielle and Moulines 1999). The agents are drawn by
 differential evolution, with as many chains for each as keep its directions apart (ter Braak 2006).
 Without any agent the layout is as it was written.
 """
@@ -34,18 +33,12 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 LEAST_AGENTS: Final = 2
 """Fewest agents of a population; from one alone, agents cannot be told from instances."""
-_LOCATION_SD: Final = 0.65
-_SCALE_LOG_MEAN: Final = float(np.log(0.65))
-_SCALE_LOG_SD: Final = 0.4
-"""Priors of location and scale in z-space. 0.65^2 + E[scale^2] is 1: without data, a new agent's
-prior is the layout's own."""
 _SPREAD: Final = 1.0
 """Standard deviation of easiness in logits that is known before, as if of one instance."""
 _CHAINS: Final = 16
 """Chains of each agent."""
 _ROUNDS: Final = 80
-"""Rounds of drawing and raising. The scales begin to move after a fourth of them, when easiness has
-come near its place, and after half of them steps become smaller."""
+"""Rounds of drawing and raising. After half of them steps become smaller."""
 _SWEEPS: Final = 4
 """Moves of every chain in a round."""
 
@@ -56,23 +49,17 @@ class CalibrationError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """What a table of outcomes says of agents and instances.
+    """What a table of outcomes says of instances.
 
     Attributes:
-        location: (latents,), in z-space.
-        scale: (latents,), in z-space.
         easiness: (instances,), in logits.
         doubt: (instances,), standard deviation of what is known of each easiness.
         spread: Standard deviation of easiness over instances.
-        agents: Number of agents.
     """
 
-    location: Floats
-    scale: Floats
     easiness: Floats
     doubt: Floats
     spread: float
-    agents: int
 
 
 class PopulationModel:
@@ -129,10 +116,9 @@ class PopulationModel:
         y = np.repeat(np.nan_to_num(outcomes), _CHAINS, axis=0).T
         signs = played * (2.0 * y - 1.0)  # 0 where not played: a constant
         there = np.isfinite(outcomes).any(axis=0)
-        location, scale = np.zeros(nodes), np.full(nodes, np.exp(_SCALE_LOG_MEAN))
         easiness, spread = np.zeros(len(y)), _SPREAD
         doubt = np.full(len(y), _SPREAD)
-        z = scale * generator.standard_normal((agents * _CHAINS, nodes))
+        z = generator.standard_normal((agents * _CHAINS, nodes))
         logits = self.logits(z)
         for turn in range(_ROUNDS):
             for _ in range(_SWEEPS):
@@ -141,22 +127,15 @@ class PopulationModel:
                 shift = easiness[:, np.newaxis]
                 gain = log_expit(signs * (at + shift)).sum(0)
                 gain -= log_expit(signs * (logits + shift)).sum(0)
-                gain -= 0.5 * (((moved - location) ** 2 - (z - location) ** 2) / scale**2).sum(1)
+                gain -= 0.5 * (moved**2 - z**2).sum(1)
                 taken = np.log(generator.random(len(gain))) < gain
                 z[taken], logits[:, taken] = moved[taken], at[:, taken]
             share = max(1, turn + 1 - _ROUNDS // 2) ** -0.7
-            known = agents / scale**2
-            mean = z.mean(axis=0) * known / (known + _LOCATION_SD**-2)
-            location += share * (mean - location)
-            if 4 * turn >= _ROUNDS:
-                square = agents * ((z - location) ** 2).mean(axis=0)
-                scale *= np.exp(share * (_raise_scale(square, agents, scale) - np.log(scale)))
             found, doubt = _raise_easiness(signs, logits, easiness, spread)
-            found -= found[there].mean() * there
             easiness += share * (found - easiness)
             square = (easiness**2 + doubt**2)[there].sum() + _SPREAD**2
             spread += share * (float(np.sqrt(square / (there.sum() + 1))) - spread)
-        return Population(location, scale, easiness, doubt, spread, agents)
+        return Population(easiness, doubt, spread)
 
 
 def _propose(generator: np.random.Generator, z: Floats) -> Floats:
@@ -172,16 +151,6 @@ def _propose(generator: np.random.Generator, z: Floats) -> Floats:
     step = 1.19 * np.sqrt(2.0) / np.sqrt(np.maximum(1, some.sum(axis=2, keepdims=True)))
     noise = 0.05 * generator.standard_normal(z.shape)
     return (z + some * (step * (first - second) + noise)).reshape(-1, nodes)
-
-
-def _raise_scale(square: Floats, agents: int, scale: Floats) -> Floats:
-    """Logarithm of the likeliest scale for a sum of squares over agents, by Newton's steps."""
-    at = np.log(scale)
-    for _ in range(20):
-        fits = square * np.exp(-2.0 * at)
-        slope = fits - agents - (at - _SCALE_LOG_MEAN) / _SCALE_LOG_SD**2
-        at = at + np.clip(slope / (2.0 * fits + _SCALE_LOG_SD**-2), -0.5, 0.5)
-    return np.asarray(at, np.float64)
 
 
 def _raise_easiness(

@@ -32,8 +32,10 @@ LAYOUTS: Final = (
 
 CALIBRATED: Final = "olympics"
 """Variant of a shipped layout that the entrants of the Animal-AI Olympics calibrated. It is a file
-of its own, which `battery calibrate` made. Sessions take it where it is asked for, and are
-told of it where the arenas are those that were played (`service.measuring.coverage`)."""
+of its own, which `battery calibrate` made. Sessions take it where nine tenths of the arenas are
+those that were played (`service.measuring.coverage`), unless they name a variant."""
+AS_WRITTEN: Final = "as-written"
+"""What a session names in the place of a variant to have the usual one, and not `CALIBRATED`."""
 CALIBRATIONS: Final = ("aaio", "testbed")
 """Names of the shipped layouts that have this variant."""
 

@@ -162,6 +162,11 @@ def own_layout(text: str, variant: str = "") -> Layout:
     return layout
 
 
+def knows_agent(layout: Layout, *agents: str) -> bool:
+    """Whether outcomes of one of some agents calibrated a layout."""
+    return layout.calibration is not None and bool({*agents} & {*layout.calibration.agents})
+
+
 def refuse_known_agent(layout: Layout, agent: str) -> None:
     """Refuse to measure an agent with a layout that its own outcomes calibrated.
 

@@ -23,7 +23,7 @@ SAME_ARENA: Final = (
 )
 """Why all but the first of equal arenas are left out."""
 _KNOWN: Final = 0.9
-"""Share of the covered arenas that a shipped calibration has to know, to be told of."""
+"""Share of the covered arenas that a shipped calibration has to know, to be taken."""
 
 
 @dataclass(frozen=True)
@@ -223,26 +223,37 @@ def _advice(layout: Layout, battery: Battery, reasons: Iterable[str]) -> str:
     return "`animalcat battery export NAME -o FOLDER` writes what each arena demands"
 
 
-def calibration_hint(battery: Battery, layout: Layout) -> str:
-    """Say that earlier agents taught a shipped layout the arenas of a battery; empty if not.
+def taught_layout(battery: Battery, layout: Layout) -> Layout:
+    """Return a shipped layout as earlier agents taught it the arenas of a battery, else as it is.
 
     An arena is known by its name and its demands, and nine tenths of those that the layout covers
     have to be.
     """
     if layout.name not in CALIBRATIONS or layout.calibration:
-        return ""
+        return layout
     calibrated = load_layout(layout.name, CALIBRATED)
     taught = calibrated.calibration
     assert taught is not None  # the shipped ones are
     made_of_it = taught.base == (layout.name, layout.variant, layout.digest)
     if not (made_of_it and set(battery.index) & set(taught.by_name)):
-        return ""
+        return layout
     covered = coverage(calibrated, battery).features
     known = sum(calibrated.known_of(*one) is not None for one in covered.items())
-    if known < _KNOWN * len(covered):
+    return calibrated if known >= _KNOWN * len(covered) else layout
+
+
+def calibration_hint(battery: Battery, layout: Layout) -> str:
+    """Say whether what earlier agents taught of these arenas is used; empty where none is known."""
+    taught = taught_layout(battery, layout)
+    if taught.calibration is None or taught.variant != CALIBRATED:
         return ""
+    agents = f"{len(taught.calibration.agents)} earlier agents"
+    if layout.calibration:
+        return (
+            f"The layout {layout.name} is used as {agents} taught it arenas, in its variant "
+            f"{CALIBRATED}; --calibration none leaves that out."
+        )
     return (
-        f"Outcomes of {len(taught.agents)} earlier agents on {known} of {len(covered)} arenas are "
-        f"known: for an agent like them, --variant {CALIBRATED} (layout_variant={CALIBRATED!r}) "
-        "tells more."
+        f"What {agents} taught of these arenas is known and not used: the layout was asked for as "
+        "it is written, or the agent is one of them."
     )

@@ -491,8 +491,12 @@ class Measurement:
     @cached_property
     def _variant(self) -> tuple[str, str]:
         """Which variant of the layout this is and why, and whether another covers many more."""
-        said, better = variant_said(self._battery, self.learner.layout)
-        return said, better or calibration_hint(self._battery, self.learner.layout)
+        layout = self.learner.layout
+        taught = calibration_hint(self._battery, layout)
+        if taught and layout.calibration:
+            return taught, ""
+        said, better = variant_said(self._battery, layout)
+        return said, better or taught
 
     @cached_property
     def _scales(self) -> list[Scale]:

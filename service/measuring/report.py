@@ -19,7 +19,11 @@ from animalcat.layouts.explaining.controls import ControlComparison
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import Verdict
 from animalcat.layouts.explaining.wider import with_wider
+from animalcat.layouts.explaining.wording import scale_of
 from animalcat.layouts.inference.fit import FitError, FitResult
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.model.calibration import STRANGENESS
+from animalcat.layouts.model.priors import ScaledBeta
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import arena_identity
@@ -70,6 +74,8 @@ REFUSED: Final = "were refusals: this measures what the model is willing to do"
 REPEATED: Final = "repeated the one before: what it was shown may not matter to it"
 LIMITED: Final = "were cut off by a limit, or not asked for: this measures the limit"
 FAILED: Final = "of its provider failed and were made again"
+_STRANGE: Final = 0.7
+"""Mean of *strangeness* from which on an agent is called a stranger, by nine to one."""
 _NO_VERSIONS: Final = "cut short by the end of a server"
 
 
@@ -109,7 +115,7 @@ def exported_profile(
     about["limits"] = measurement.limits(stop.status)
     about["comparison"] = measurement.comparison and measurement.comparison.to_dict()
     about["coverage"] = measurement.covers()
-    about.update(_calibration(measurement))
+    about.update(_calibration(measurement, _as_written(measurement.learner, session.spec.root)))
     about["paradigms"] = paradigm_counts(measurement, attempts)
     about["voids_by_demand"] = _voids(measurement, attempts)
     about["certificates"] = [
@@ -206,9 +212,14 @@ def _voids(measurement: Measurement, attempts: Sequence[Episode]) -> dict[str, A
     return voids_to_dict(voids_by_demand(layout, covered, attempts))
 
 
-def _calibration(measurement: Measurement) -> dict[str, Any]:
-    """Return by which earlier agents the layout was calibrated; empty if it was not."""
-    calibration = measurement.learner.layout.calibration
+def _calibration(measurement: Measurement, otherwise: str = "") -> dict[str, Any]:
+    """Return by which earlier agents the layout was calibrated; empty if it was not.
+
+    Args:
+        measurement: What was measured.
+        otherwise: What the layout as written says, in words.
+    """
+    calibration, posterior = measurement.learner.layout.calibration, measurement.learner.posterior
     if calibration is None:
         return {}
     covered, layout = measurement.coverage.features, measurement.learner.layout
@@ -226,8 +237,34 @@ def _calibration(measurement: Measurement) -> dict[str, Any]:
             "fit": dict(calibration.fit),
             "instances": with_row,
             "without_row": len(covered) - with_row,
+            "as_written": otherwise,
+            "strange": any(
+                n.name == STRANGENESS and n.mean > _STRANGE for n in posterior.summary()
+            ),
         }
     }
+
+
+def _as_written(learner: Learner, seed: int) -> str:
+    """Say what a calibrated layout finds without what earlier agents taught: as of a stranger.
+
+    Empty without an outcome, or for a layout that knows no strangers.
+    """
+    layout, names = learner.layout, learner.layout.latent_names
+    if not learner.n or STRANGENESS not in names:
+        return ""
+    latents = list(layout.latents)
+    stranger = names.index(STRANGENESS)
+    latents[stranger] = replace(latents[stranger], prior=ScaledBeta(0.99, 1.0))
+    posterior = LivePosterior(replace(layout, latents=tuple(latents)), seed)
+    data = learner.data()
+    posterior.update_all(data.features, data.outcomes)
+    posterior.reweigh(data.weights)
+    nodes = posterior.summary()
+    return ", ".join(
+        f"{names[k]} {scale_of(layout, k, data.features).quantity(nodes[k].mean, *nodes[k].hdi)}"
+        for k in layout.capabilities
+    )
 
 
 def irrelevant(learner: Learner) -> frozenset[str]:

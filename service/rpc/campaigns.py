@@ -83,6 +83,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             spec.session,
             request.spec.session.layout_definition,
             secret=None if request.spec.session.HasField("secret") else secret,
+            agents=spec.agents,
         )
         for agent in spec.agents:
             refuse_known_agent(measurement.learner.layout, agent)

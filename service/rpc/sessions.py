@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from animalcat.extending import plugins
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
+from animalcat.layouts.library import AS_WRITTEN
 from animalcat.service import calls
 from animalcat.service.access.audit import Audit
 from animalcat.service.access.belongings import whose_filter
@@ -23,6 +24,7 @@ from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.library.bounded import read_bounded
 from animalcat.service.library.layouts import (
+    knows_agent,
     meant_layout,
     own_layout,
     record_of,
@@ -30,6 +32,7 @@ from animalcat.service.library.layouts import (
 )
 from animalcat.service.library.plugins import plugins_of
 from animalcat.service.measuring.against import facing, specify_comparison
+from animalcat.service.measuring.coverage import taught_layout
 from animalcat.service.measuring.earlier import insist_goes_on, insist_open
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.rpc.asked import asked_spec, checked_id, state_of
@@ -362,6 +365,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         definition: str = "",
         *,
         secret: Callable[[SessionSpec], str] | None = None,
+        agents: Sequence[str] = (),
     ) -> tuple[SessionSpec, Measurement]:
         """Complete a specification with digests, and return it with the measurement it stands for.
 
@@ -371,6 +375,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             spec: The specification that is asked for.
             definition: Text of a layout of the caller's own; empty if the spec names a shipped one.
             secret: Gives the completed specification its secret; None to keep the one it has.
+            agents: The agents of a campaign, none of which may have taught the layout.
 
         Raises:
             ServiceError: The backend, battery, layout or policy is unknown or refused, or no
@@ -382,9 +387,13 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
         record = await self._library.find(spec.battery)
         battery = await self._engines.battery(record.digest)
-        variant = spec.layout_variant
+        taught = not (spec.layout_variant or definition)
+        variant = "" if spec.layout_variant == AS_WRITTEN else spec.layout_variant
         own = await read_bounded(own_layout, definition, variant) if definition else None
         layout = await asyncio.to_thread(meant_layout, battery, spec.layout, variant, own)
+        if taught:
+            calibrated = await asyncio.to_thread(taught_layout, battery, layout)
+            layout = layout if knows_agent(calibrated, *agents, spec.agent) else calibrated
         refuse_known_agent(layout, spec.agent)
         spec = replace(
             spec,

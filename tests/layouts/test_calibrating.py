@@ -52,7 +52,7 @@ def simulate_agents(agents: int, instances: int) -> tuple[OutcomeTable, np.ndarr
 def make_up_population(instances: int) -> Population:
     g = np.random.default_rng(3)
     easiness, doubt = g.normal(0.0, 1.0, instances), g.uniform(0.3, 0.9, instances)
-    return Population(np.array([0.3, 0.1]), np.array([0.6, 0.6]), easiness, doubt, 1.0, 6)
+    return Population(easiness, doubt, 1.0)
 
 
 @cache
@@ -98,7 +98,7 @@ def test_a_sharpness_out_of_range_is_refused(sharpness: float) -> None:
         from_dict(data)
 
 
-def test_what_is_not_certain_predicts_less_boldly_and_prior_and_range_hold() -> None:
+def test_what_is_not_certain_predicts_less_boldly_and_priors_are_as_written() -> None:
     table, _, _ = simulate_agents(6, 10)
     drawn = make_up_population(10)
     certain = calibrated_layout(LAYOUT, table, replace(drawn, doubt=np.zeros(10)), "certain")
@@ -111,9 +111,7 @@ def test_what_is_not_certain_predicts_less_boldly_and_prior_and_range_hold() -> 
     ):
         assert unsure.sharpness < 1.0
         assert abs(unsure.easiness) < abs(bold.easiness)
-    prior = layout.latents[0].prior
-    assert (prior.low, prior.high) == (LAYOUT.latents[0].prior.low, LAYOUT.latents[0].prior.high)
-    assert prior.sd < LAYOUT.latents[0].prior.sd
+    assert layout.latents[:-1] == LAYOUT.latents
 
 
 def test_a_strange_agent_is_predicted_by_the_layout_as_written() -> None:
@@ -122,7 +120,7 @@ def test_a_strange_agent_is_predicted_by_the_layout_as_written() -> None:
     theta = [[6.0, 0.1, strange] for strange in (0.0, 1.0)]
     taught, strange = Evaluator(layout).probability(theta, table.instances.features(layout))
     written = Evaluator(LAYOUT).probability([[6.0, 0.1]], table.instances.features(LAYOUT))[0]
-    np.testing.assert_allclose(strange, written, atol=1e-9)
+    np.testing.assert_allclose(strange, written, atol=1e-4)
     assert np.abs(taught - written).max() > 0.1
 
 
@@ -171,10 +169,7 @@ def test_calibration_finds_the_population_and_what_is_easy() -> None:
     model = population_model(LAYOUT, table)
     population = model.fit(1)
     assert np.corrcoef(population.easiness, easiness)[0, 1] > 0.7
-    assert population.easiness.mean() == pytest.approx(0.0, abs=0.05)
     assert 1.0 < population.spread < 2.0  # 1.5 in truth
-    # A third as wide as the prior as written, in truth.
-    assert population.scale[0] < 0.6
     # Agents that were held out are predicted better than by the layout as written.
     found = dict(judge(LAYOUT, table, 3)(model))
     assert found["held_out"] == 24
@@ -204,6 +199,7 @@ def test_easiness_is_finite_where_nobody_or_everybody_passed() -> None:
         (["--sessions", "b", "--layout", "nothing"], "layout 'nothing' is unknown"),
         (["--sessions", "b", "--determinism", "0.8,0.4"], "two shares"),
         (["--sessions", "b", "--name", "aaio"], "name of a shipped layout"),
+        (["--sessions", "b", "--name", "none"], "stands for no calibration"),
         (["--sessions", "b", "--name", "a/b"], "give letters"),
     ],
 )
@@ -228,7 +224,9 @@ def test_a_calibration_is_found_by_name_or_says_which_there_are(
     (folder / "trained.yaml").write_text("name: trained\n")
     keep_common(Common(data=tmp_path))
     assert calibrated_layout_of("", "", "trained") == str(folder / "trained.yaml")
-    assert calibrated_layout_of("aaio", "", "") == "aaio"
+    assert (
+        calibrated_layout_of("aaio", "", "") == calibrated_layout_of("aaio", "", "none") == "aaio"
+    )
     with pytest.raises(typer.Exit):
         calibrated_layout_of("", "", "other")
     assert "there are: trained" in capsys.readouterr().err

@@ -11,8 +11,8 @@ import grpc
 import pytest
 
 from animalcat.cli.layout.table import battery_of_folder
-from animalcat.cli.shared.tables import calibration_words
-from animalcat.layouts.library import CALIBRATIONS, load_layout, parse_layout
+from animalcat.cli.shared.tables import calibration_words, variant_words
+from animalcat.layouts.library import AS_WRITTEN, CALIBRATIONS, load_layout, parse_layout
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import (
     layout_of,
@@ -20,7 +20,7 @@ from animalcat.service.library.layouts import (
     own_layout,
     record_of,
 )
-from animalcat.service.measuring.coverage import calibration_hint
+from animalcat.service.measuring.coverage import calibration_hint, taught_layout
 from animalcat.v1 import results_pb2, sessions_pb2
 
 REACHING = """
@@ -130,22 +130,50 @@ async def test_a_calibrated_session_says_so_and_is_for_other_agents(service: Any
     assert "Calibrated (trained)" in calibration_words(profile)
 
 
-def test_a_shipped_calibration_is_told_of_where_it_knows_nine_tenths_of_the_arenas(
+KNOWN_ARENAS = [f"01-{task:02}-0{variation}" for task in (1, 2, 5) for variation in (1, 2, 3)]
+
+
+def test_a_shipped_calibration_is_meant_where_it_knows_nine_tenths_of_the_arenas(
     data_dir: Path, tmp_path: Path
 ) -> None:
-    folder, written = data_dir / "animal-ai-competition", load_layout("aaio")
-    names = [f"01-{task:02}-0{variation}" for task in (1, 2, 5) for variation in (1, 2, 3)]
-    battery = battery_of_folder(folder, names, tmp_path)
-    assert "9 of 9 arenas are known" in calibration_hint(battery, written)
-    taken = meant_layout(battery, "aaio", "olympics")
-    assert taken.calibration is not None
+    written = load_layout("aaio")
+    battery = battery_of_folder(data_dir / "animal-ai-competition", KNOWN_ARENAS, tmp_path)
+    taken = taught_layout(battery, written)
+    assert taken == meant_layout(battery, "aaio", "olympics") == load_layout("aaio", "olympics")
     assert parse_layout(record_of(taken).text, taken.variant) == taken
     assert own_layout(record_of(taken).text, "olympics").identity == taken.identity
-    assert calibration_hint(battery, taken) == ""
-    assert calibration_hint(battery, load_layout("aaio", "scaled")) == ""  # not the calibrated one
+    assert "30 earlier agents taught it arenas" in calibration_hint(battery, taken)
+    assert "known and not used" in calibration_hint(battery, written)
+    scaled = load_layout("aaio", "scaled")
+    assert taught_layout(battery, scaled) is scaled  # not the calibrated one
     two = [f"{one.name} again" if i < 2 else one.name for i, one in enumerate(battery.instances)]
     renamed = [replace(one, name=two[i]) for i, one in enumerate(battery.instances)]
-    assert calibration_hint(replace(battery, instances=tuple(renamed)), written) == ""
+    assert taught_layout(replace(battery, instances=tuple(renamed)), written) is written
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_sessions_take_a_shipped_calibration_unless_asked_not_to(
+    service: Any, data_dir: Path
+) -> None:
+    folder = data_dir / "animal-ai-competition"
+    files = [(f"{name}.yaml", (folder / f"{name}.yaml").read_bytes()) for name in KNOWN_ARENAS]
+    await service.import_files(files, "olympic")
+
+    async def variant_of(session: str) -> str:
+        return (await service.get(session)).spec.layout_variant
+
+    own = {"battery": "batteries/olympic"}
+    session = await service.create(2, **own)
+    assert await variant_of(session) == "olympics"
+    for written in ({"layout_variant": AS_WRITTEN}, {"agent": "ironbar"}):
+        assert await variant_of(await service.create(2, **own, **written)) == "metres-15"
+    await service.play(session)
+    request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+    words = calibration_words(profile)
+    assert "30 earlier agents" in words
+    assert "By the layout as written: navigationAbility" in words
+    assert "--calibration none leaves that out" in variant_words(profile)
 
 
 def test_shipped_calibrations_are_of_the_layouts_that_are_shipped() -> None:

@@ -13,7 +13,7 @@ import typer
 from animalcat.apart import Bounds, Permission
 from animalcat.cli.shared.agent_options import AgentEnv, AgentMay, AgentSees
 from animalcat.cli.shared.batteries import find_battery, say_coverage, say_layout
-from animalcat.cli.shared.calibrations import calibration_file
+from animalcat.cli.shared.calibrations import NO_CALIBRATION, calibration_file
 from animalcat.cli.shared.command_help import AGENT, END, PLAYED
 from animalcat.cli.shared.common import common
 from animalcat.cli.shared.option_table import observation_of, read_options, with_options
@@ -24,6 +24,7 @@ from animalcat.envs.agents.limits.reference import is_privileged, pictures_of
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.layouts.adaptive.plan import preset_options
+from animalcat.layouts.library import AS_WRITTEN
 from animalcat.machine.compiling import LAYOUTS, while_compiling
 from animalcat.values import Session
 from animalcat.values.options import SPEC, SessionOptions
@@ -70,8 +71,9 @@ Calibration = Annotated[
     typer.Option(
         metavar="NAME_OR_FILE",
         help="Measure with a layout that earlier agents calibrated: a name from `battery "
-        "calibrate`, or its YAML file. It names the layout too.",
-        show_default="none",
+        "calibrate`, or its YAML file. It names the layout too. With none, what is shipped of "
+        "earlier agents is left out.",
+        show_default="what is shipped for nine tenths of the arenas",
         rich_help_panel=PLAYED,
     ),
 ]
@@ -219,7 +221,7 @@ def _plan(
     chosen["backend"], builds = parse_backend(chosen.get("backend", ""))
     fields = {
         "layout": calibrated_layout(layout, variant, calibration),
-        "layout_variant": variant,
+        "layout_variant": variant or AS_WRITTEN * (calibration == NO_CALIBRATION),
         "against": against,
         "prior": prior,
     }
@@ -280,7 +282,7 @@ def arena_folders(battery: str, features: Path | None = None) -> tuple[Path, ...
 
 def calibrated_layout(layout: str, variant: str, calibration: str) -> str:
     """The layout that is meant: its name or file, or the file of a calibration."""
-    if not calibration:
+    if calibration in ("", NO_CALIBRATION):
         return layout
     if layout or variant:
         fail("--calibration names the layout too: leave out --layout and --variant")

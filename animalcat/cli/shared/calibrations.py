@@ -11,6 +11,8 @@ from animalcat.cli.shared.remote import data_folder
 
 CALIBRATIONS: Final = "calibrations"
 """Folder of calibrated layouts within the data directory."""
+NO_CALIBRATION: Final = "none"
+"""Says, in the place of a name, that no calibration is wanted."""
 
 
 def calibration_file(name: str) -> Path:

@@ -139,10 +139,17 @@ def calibration_words(profile: Mapping[str, Any]) -> str:
         f"Brier score of {fit[key]:.3f}, and of {fit[f'{key}_as_written']:.3f} without."
         for key in judged[-1:]
     )
+    strange = (
+        " This agent finds other arenas hard than they did, so hardly anything of it counts."
+        if calibration.get("strange")
+        else ""
+    )
+    otherwise = calibration.get("as_written")
+    written = f" By the layout as written: {otherwise}." if otherwise else ""
     return (
         f"Calibrated ({calibration['name']}): {calibration['layout']} ({calibration['variant']}), "
-        f"with priors and the easiness of arenas from {calibration['episodes']} outcomes of "
-        f"{len(calibration['agents'])} earlier agents.{gap}{scores} It speaks of agents like them."
+        f"with the easiness of arenas from {calibration['episodes']} outcomes of "
+        f"{len(calibration['agents'])} earlier agents.{gap}{scores}{strange}{written}"
     )
 
 
