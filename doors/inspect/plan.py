@@ -237,7 +237,7 @@ def make_plan(
             f"{len(samples) - len(named)} ids of samples are there again, as {first!r}, which is "
             f"there {times} times; give every sample an id of its own"
         )
-    frame, gaps = _table(named, demands, partial=partial)
+    frame, noted = _table(named, demands, partial=partial)
     frame[PARADIGM] = [str(metadata_of(named[name]).get(group, "")) for name in frame.index]
     chosen = load_for(load_layout(layout, variant) if variant else layout, frame)
     if len(chosen.outcomes) > 1:
@@ -276,6 +276,7 @@ def make_plan(
     if common:
         drawn = rng(0, "common", len(items)).permutation(sorted(items.index))
         given = replace(given, order=tuple(drawn[:common].tolist()))
+    said = [words for name, words in noted.items() if name in ("", *chosen.feature_names)]
     return Plan(
         chosen,
         items,
@@ -284,16 +285,19 @@ def make_plan(
         **options,
         size=len(samples),
         left_out=gone,
-        notes=(*gaps, *notes, *_notes(items, chosen)),
+        notes=(*filter(None, said), *notes, *_notes(items, chosen)),
     )
 
 
 def _table(
     samples: Mapping[str, Any], demands: Demands, *, partial: bool
-) -> tuple[pd.DataFrame, list[str]]:
-    """The demands of the samples that have any, a row for each, by its id; and what is over."""
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The demands of the samples that have any, a row for each, by its id; and what is noted.
+
+    Notes are by demand, and under no name what is noted of all.
+    """
     known = {name: metadata_of(one) for name, one in samples.items()}
-    gaps: list[str] = []
+    notes: dict[str, str] = {}
     keys: Mapping[str, str] = {}
     rows: Mapping[str, Mapping[str, Any] | None]
     if demands is None:
@@ -301,8 +305,8 @@ def _table(
     elif callable(demands):
         rows = {name: demands(one) for name, one in samples.items()}
     elif isinstance(demands, str | Path) and str(demands).lower().endswith((".csv", ".tsv")):
-        sheet, gaps = read_sheet(Path(demands))
-        gaps += stray_rows(Path(demands).name, sheet, samples, partial=partial)
+        sheet, notes = read_sheet(Path(demands))
+        notes[""] = stray_rows(Path(demands).name, sheet, samples, partial=partial)
         rows = {name: sheet.get(name) for name in known}
     else:
         listed = [demands] if isinstance(demands, str | Path) else demands
@@ -326,7 +330,7 @@ def _table(
                 f"the demand {name!r} of sample {first.index[0]!r} is {first.iloc[0]!r}, which is "
                 f"not a number ({len(first)} are none)"
             )
-    return numbers, gaps
+    return numbers, notes
 
 
 def _cover_samples(

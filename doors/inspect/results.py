@@ -25,6 +25,7 @@ from animalcat.doors.inspect.logs import (
 from animalcat.doors.inspect.plan import PARADIGM, Plan
 from animalcat.doors.inspect.report import profile_of, rows_of
 from animalcat.doors.inspect.session import Session, replay_session
+from animalcat.extending.installing import needing
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.outcomes import outcomes_frame
 from animalcat.service.rpc.posterior import constants_of, write_posterior
@@ -190,9 +191,9 @@ def _profile(log: Log, session: Session, fitted: FitResult | None = None) -> dic
 
 def _fit(session: Session) -> FitResult:
     data, plan = session.final.data(), session.plan
-    fitted = fit(
-        FitRequest(plan.layout, data.features, data.outcomes, plan.seed, weights=data.weights)
-    )
+    asked = FitRequest(plan.layout, data.features, data.outcomes, plan.seed, weights=data.weights)
+    with needing("the posterior by NUTS", "learner"):
+        fitted = fit(asked)
     numbers = tuple(choice.episode + 1 for choice in session.ended)
     return replace(fitted, data=FitData(data.features, data.outcomes, data.weights, numbers))
 

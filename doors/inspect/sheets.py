@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 IDS: Final = ("instance", "id", "sample", "sample_id")
@@ -25,8 +26,8 @@ class PlanError(ValueError):
 
 def stray_rows(
     file: str, sheet: Mapping[str, dict[str, Any]], samples: Mapping[str, Any], *, partial: bool
-) -> list[str]:
-    """What a CSV has of other samples, in sentences; digests of texts are taken out of its rows.
+) -> str:
+    """What a CSV has of other samples, in a sentence; digests of texts are taken out of its rows.
 
     Raises:
         PlanError: A row was made for another text; or rows and samples are not the same, and
@@ -50,7 +51,7 @@ def stray_rows(
             f"{file}: {', and '.join(parts)}: is it the table of these samples, numbered alike? "
             "partial=True leaves out what has no partner"
         )
-    return [f"{len(stray)} of {len(sheet)} rows of {file} are of no sample."] * bool(stray)
+    return f"{len(stray)} of {len(sheet)} rows of {file} are of no sample." * bool(stray)
 
 
 def text_digest(sample: Any) -> str:
@@ -60,8 +61,8 @@ def text_digest(sample: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_sheet(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Demands by the id of a sample, of a CSV; and what has to be known of them, in sentences.
+def read_sheet(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Demands by the id of a sample, of a CSV; and by scale, what has to be known of it.
 
     Several annotators may have said them: each in rows of its own, which a column `annotator`
     names, or in columns of its own, called SCALE:ANNOTATOR. A sample then has their mean.
@@ -94,21 +95,35 @@ def read_sheet(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
     lost = {f"{scale}:{name}" for scale, ratings in told.items() for name in ratings}
     kept = table.drop(columns=[*lost & {*table}, *filter(None, [who])])
     rows: dict[Any, Any] = kept[~kept.index.duplicated()].to_dict("index")
-    notes = [_agreement(scale, ratings) for scale, ratings in told.items()]
-    return rows, [*filter(None, notes)]
+    return rows, {scale: _agreement(scale, ratings) for scale, ratings in told.items()}
 
 
 def _of_annotators(table: pd.DataFrame, who: str) -> dict[str, pd.DataFrame]:
     """By scale, a row for each sample and a column for each annotator; empty without any."""
-    if who:
-        scales = [name for name in table.select_dtypes("number") if name != who]
-        return {str(scale): table.pivot(columns=who, values=scale) for scale in scales}
     told: dict[str, dict[str, pd.Series[Any]]] = {}
     for name in map(str, table):
         scale, _, annotator = name.rpartition(":")
-        if scale and annotator:
-            told.setdefault(scale, {})[annotator] = table[name]
+        if name in (who, TEXT_DIGEST) or not (who or (scale and annotator)):
+            continue
+        numbers = pd.to_numeric(table[name], errors="coerce")
+        wrong = table[name][numbers.isna() & table[name].notna()]
+        if len(wrong) == table[name].count():
+            continue  # words
+        if len(wrong):
+            raise PlanError(
+                f"the demand {name!r} of sample {wrong.index[0]!r} is {wrong.iloc[0][:40]!r}, "
+                f"which is not a number ({len(wrong)} are none)"
+            )
+        if who:
+            told[name] = {str(one): numbers[rows] for one, rows in _rows_of(table[who])}
+        else:
+            told.setdefault(scale, {})[annotator] = numbers
     return {scale: pd.DataFrame(each) for scale, each in told.items() if len(each) > 1}
+
+
+def _rows_of(names: pd.Series[Any]) -> Iterable[tuple[Any, npt.NDArray[np.bool_]]]:
+    """Each annotator with a mask of its rows."""
+    return [(one, (names == one).to_numpy()) for one in names.dropna().unique()]
 
 
 def _agreement(scale: str, ratings: pd.DataFrame) -> str:

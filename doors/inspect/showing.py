@@ -13,7 +13,7 @@ from animalcat.cli.shared.output import (
     to_standard_output,
     wrote,
 )
-from animalcat.extending.installing import missing
+from animalcat.extending.installing import needing
 from animalcat.machine.files import write_whole
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ def read_log(name: str) -> Results | dict[str, Any]:
 
 def _read(doing: str, read: Callable[[], _T]) -> _T:
     try:
-        with status(doing):
+        with status(doing), needing("a log of inspect_ai", "inspect"):
             return read()
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         fail(str(error))
-    except ImportError as error:
-        fail(str(missing("a log of inspect_ai", error, "inspect")))

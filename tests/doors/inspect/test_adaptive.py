@@ -488,6 +488,9 @@ def test_demands_that_are_missing_are_left_out_and_counted(tmp_path: Path) -> No
         adaptive(of(difficulty=[1, 2, 3]), LAYOUT, table)
     plan = adaptive(task, LAYOUT, lambda s: {"difficulty": 1 + s.id}).sample_source.plan  # pyright: ignore
     assert len(plan.items) == 6
+    table.write_text("id,difficulty,left out\n1,3,1\n2,5,\n3,,2\n4,1,2\n5,2,\n6,3,4\n")
+    plan = adaptive(task, LAYOUT, table).sample_source.plan  # pyright: ignore
+    assert plan.left_out == {"no difficulty": 1}
 
 
 def test_several_annotators_are_averaged_and_their_agreement_is_said(tmp_path: Path) -> None:
@@ -506,7 +509,8 @@ def test_several_annotators_are_averaged_and_their_agreement_is_said(tmp_path: P
     assert any(
         f"weighted kappa of {kappa:.2f}, and their mean is off by" in n for n in plan.plan.notes
     )
-    assert any("other: annotators contradict each other" in note for note in plan.plan.notes)
+    assert not any("other" in note for note in plan.plan.notes)  # the layout does not ask for it
+    assert "other: annotators contradict each other" in read_sheet(long)[1]["other"]
     each = [
         "id,difficulty:a,difficulty:b",
         *(f"{x:g},{x:g},{y:g}" for x, y in zip(a, b, strict=True)),
@@ -516,6 +520,9 @@ def test_several_annotators_are_averaged_and_their_agreement_is_said(tmp_path: P
     assert {name: row["difficulty"] for name, row in told[0].items()} == {
         name: row["difficulty"] for name, row in table.items()
     }
+    long.write_text("id,annotator,difficulty\n1,a,2\n1,b,I would say three\n")
+    with pytest.raises(PlanError, match="of sample '1' is 'I would say three', which is not a nu"):
+        read_sheet(long)
     long.write_text("id,difficulty\n1,2\n1,3\n")
     with pytest.raises(PlanError, match="where several said it, name them: annotator"):
         read_sheet(long)

@@ -70,6 +70,18 @@ def test_the_page_leads_from_three_files_to_a_profile(place: Path) -> None:
     assert carrying[1] > 1.8
 
 
+@pytest.mark.slow
+def test_ten_lines_of_the_page_are_a_table_of_three_models(place: Path) -> None:
+    (code,) = re.findall(r"^```python\n([^`]*read_profiles[^`]*)^```", PAGE, re.MULTILINE)
+    (place / "ten.py").write_text(re.sub("PROVIDER/[A-Z]+", "mockllm/model", code))
+    for file in (ROOT / "docs" / "examples" / "inspect").iterdir():
+        (place / file.name).symlink_to(file)
+    said = ran(["python", "ten.py"], place)
+    table = said[said.rindex("agent") :].splitlines()
+    assert {"tracking", "carrying", "low", "high", "episodes"} <= {*table[0].split()}
+    assert [line.split()[1] for line in table[1:4]] == ["mockllm/model"] * 3
+
+
 def test_what_inspect_ai_loads_of_us_is_light_and_never_fails() -> None:
     (entry,) = (one for one in entry_points(group="inspect_ai") if one.name == "animalcat")
     assert entry.value == "animalcat.doors.inspect._registry"

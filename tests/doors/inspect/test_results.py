@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,14 @@ def test_reading_a_log_in_an_event_loop_leaves_asyncio_as_it_is(
     asyncio.run(within())
     assert (asyncio.Task, asyncio.run) == before
     assert not hasattr(asyncio, "_nest_patched")
+
+
+def test_a_fit_by_nuts_asks_for_its_extra(logs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nutpie", None)
+    words = ["profile", "export", logs[0], "--format", "json", "-o", "none.json"]
+    shown = CliRunner().invoke(build(words), words)
+    assert shown.exit_code == 2
+    assert "the posterior by NUTS needs the extra `learner` (nutpie is missing)" in shown.output
 
 
 def test_what_is_no_adaptive_log_is_refused(logs: list[str], tmp_path: Path) -> None:
