@@ -35,8 +35,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 PASSED: Final = 1 / 5
 """Bayes factor of the rivals below which a session may end for what it knows. If agents are as the
 rivals say, at most this share of them ever gets there, by Ville's inequality."""
-LAST: Final = 1.0
-"""The same once nothing more is played: then rivals must not explain it better than the layout."""
+LAST: Final = 0.5
+"""The same once nothing more is played: then the layout must explain it twice as well as rivals."""
 KEPT: Final = (0.1, 0.4)
 """What share of the chance of success rivals leave in their stratum; each is as likely."""
 MATTERS: Final = 0.05
@@ -48,18 +48,19 @@ SHOWS: Final = 0.65
 """Least chance of success in a stratum, but for what a rival takes away, from which on the rival
 counts for passing. Where the agent fails anyway, a rival hardly differs from the layout."""
 _SHARES: Final[Mapping[Group, float]] = {
-    "time": 0.15,
-    "dependence": 0.1,
-    "sum": 0.25,
+    "time": 0.2,
     "paradigm": 0.15,
     "outside": 0.15,
     "cue": 0.35,
     "feature": 0.15,
-    "pair": 0.3,
+    "pair": 0.35,
 }
 """Weight of each group of strata; those of absent groups go to the others. That of cues is more
 than `PASSED` of all, so that no session ends for what it knows while one was not put to the test
 where it would show."""
+_APART: Final[Mapping[Group, float]] = {"dependence": 0.2, "sum": 0.2}
+"""Share of all evidence of the groups that are few rivals each. Every one of them has to be passed
+by itself, as all other strata together have to be, or hundreds of these would hide them."""
 _CHANGES: Final = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384)
 """Numbers of episodes after which, or until which, the agent may do worse."""
 _ROWS: Final = 500
@@ -141,7 +142,7 @@ class Examination:
             show count as nothing. Who fails where the layout expects failure is sharper than the
             layout, which makes no capability wrong.
         log_left: The same, as the mean of those alone that would show: where the layout expects
-            success.
+            success. It is the most of what the groups apart and all others have.
         wanted: (instances,), how much playing each would tell of rivals that would show; 0 where
             none would.
         suspects: The strata of the likeliest rivals, most evidence first.
@@ -216,18 +217,24 @@ def examine(
         strata[-1] = strata[-1]._replace(there=summed.expected[rows] < predicted)
     each = logs + portable.log(weights)
     shown = float(portable.logsumexp(each[showing])) if showing.any() else -np.inf
-    left = shown - portable.log(weights[showing].sum()) if showing.any() else -np.inf
+    groups = np.array([one.group for one in strata])
+    families = [~np.isin(groups, [*_APART]), *(groups == group for group in _APART)]
+    left = max(
+        float(portable.logsumexp(each[those]) - portable.log(weights[those].sum()))
+        if those.any()
+        else -np.inf
+        for those in (showing & family for family in families)
+    )
     worth = np.where(showing, portable.exp(each - each.max()), 0.0)
     wanted = _share_worth(ways, worth[: len(strata) - (summed is not None)], playable)
     apart = np.where(playable, apart, 0.0)
     wanted += worth[-1] * apart / max(apart.sum(), _CERTAIN)
-    return Examination(shown, float(left), wanted, _suspects(strata, logs, outcomes, predicted))
+    return Examination(shown, left, wanted, _suspects(strata, logs, outcomes, predicted))
 
 
 def _sum_rival(layout: Layout, features: Floats, rows: Ints, outcomes: Floats) -> SumRival | None:
     """The rival to which difficulties add up; None for one alone, or where scores are observed."""
-    one = isinstance(layout.outcome, Bernoulli) and len(layout.outcomes) == 1
-    if not one or features.shape[1] < 2:
+    if not isinstance(layout.outcome, Bernoulli) or len(layout.outcomes) > 1:
         return None
     return fit_sum(features, rows, outcomes.reshape(len(rows)))
 
@@ -319,9 +326,11 @@ def _strata(
     """All strata: those of the instances in the order of `ways`, those of time, and the sum."""
     sizes = [(way.group, len(way.strata)) for way in ways]
     number: dict[Group, int] = {group: sum(w.group == group for w in ways) for group in _SHARES}
-    number |= {"time": 1, "dependence": 1, "sum": int(summed)}
+    number["time"] = 1
+    part = {group: share for group, share in _APART.items() if summed or group != "sum"}
     whole = sum(share for group, share in _SHARES.items() if number[group])
-    part = {group: share / whole / max(number[group], 1) for group, share in _SHARES.items()}
+    rest = (1.0 - sum(part.values())) / whole
+    part |= {group: rest * share / max(number[group], 1) for group, share in _SHARES.items()}
     made = [
         _Stratum(
             *(way.name, name, way.group, f"where {way.phrase(k)}"),

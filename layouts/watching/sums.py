@@ -44,8 +44,8 @@ class SumRival:
     expected: Floats
 
 
-def fit_sum(features: Floats, rows: npt.NDArray[np.int64], outcomes: Floats) -> SumRival:
-    """Fit the rival.
+def fit_sum(features: Floats, rows: npt.NDArray[np.int64], outcomes: Floats) -> SumRival | None:
+    """Fit the rival; None where fewer than two features differ, so that nothing adds up.
 
     Args:
         features: (instances, features) of the whole bank; NaN where one is missing.
@@ -56,7 +56,10 @@ def fit_sum(features: Floats, rows: npt.NDArray[np.int64], outcomes: Floats) -> 
     mean = np.where(known, features, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     apart = np.where(known, features - mean, 0.0)
     spread = np.sqrt((apart**2).mean(axis=0))
-    design = np.column_stack([np.ones(len(apart)), apart / np.where(spread > 0.0, spread, 1.0)])
+    varied = spread > 1e-9 * (1.0 + np.abs(mean))
+    if varied.sum() < 2:
+        return None
+    design = np.column_stack([np.ones(len(apart)), apart[:, varied] / spread[varied]])
     fits = [_fit(design[rows], outcomes, spread) for spread in _SPREADS]
     logs = np.array([log for log, _ in fits])
     shares = portable.exp(logs - portable.logsumexp(logs))
