@@ -188,7 +188,7 @@ class Result:
 
         Args:
             battery: What `lab.battery` takes; None for the session's own.
-            top: How many arenas to name, in the column `tells`, that together would tell the most.
+            top: How many arenas to name, in the column `tells`, that together are most informative.
 
         Returns:
             One row an arena, by name: `paradigm`, `predicted` with its 90 % interval `low` to

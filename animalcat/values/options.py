@@ -150,8 +150,8 @@ class SharedOptions(TypedDict, total=False):
     sharpness: Annotated[
         float,
         Row("policy.sharpness", "choice", "POWER"),
-        "How strongly arenas that tell more are preferred. Chances are proportional to this "
-        "power of what they tell. 0 always takes the most informative one.",
+        "How strongly informative arenas are preferred. Chances are proportional to this power of "
+        "the information. 0 always takes the most informative one.",
     ]
     per_second: Annotated[
         bool,
