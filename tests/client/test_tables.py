@@ -102,6 +102,7 @@ def commands(home: Home) -> dict[str, Sequence[str | Path]]:
         "campaign show": (*at,),
         "campaign show of one": (home.campaign, *at),
         "profile show": (first, *at),
+        "profile show of one": (first, second, *at),
         "profile compare": (first, second, *at),
         "profile compare of one": (first, second, "-o", home.data / "page.html", *at),
         "layout show": (*data,),
