@@ -1,13 +1,15 @@
 """Whether intervals contain the true value, and how sessions of undescribed agents end.
 
-Agents of the prior are measured until the rule stops them, with each layout. Then twelve kinds of
+Agents of the prior are measured until the rule stops them, with each layout. Then agents whose
+capabilities are drawn evenly over their ranges stand beside those of the prior: which sentences on
+limits are false, and which say that they lean on the prior. Then twelve kinds of
 agents that the layout does not describe play to their own ends, beside able agents and those of the
 prior: who is called precise, and who is warned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -49,6 +51,8 @@ SPREAD_OVER: Final = 300
 ROUNDS: Final = (1000, 700.0)
 """Rounds of agents of the prior at most, and seconds after which none begins."""
 QUICK_ROUNDS: Final = (6, 20.0)
+SENTENCE_ROUNDS: Final = (150, 900.0)
+"""The same of agents drawn evenly over the ranges, beside as many of the prior."""
 END_ROUNDS: Final = (20, 780.0)
 """The same of sessions that are played to their own ends."""
 QUICK_END_ROUNDS: Final = (1, 40.0)
@@ -73,6 +77,7 @@ def run(quick: bool, keep: Path | None = None) -> Rows:
     made: Rows = []
     for name, chosen, plan, tasks, rows in (
         ("coverage", worlds, (ROUNDS, QUICK_ROUNDS), coverage_tasks, coverage_rows),
+        ("sentences", ends, (SENTENCE_ROUNDS, QUICK_ROUNDS), sentence_tasks, sentence_rows),
         ("ends", ends, (END_ROUNDS, QUICK_END_ROUNDS), end_tasks, end_rows),
     ):
         count, seconds = plan[quick]
@@ -123,6 +128,45 @@ def coverage_rows(worlds: Mapping[str, World], rounds: Rounds) -> Rows:
             made.append(row(f"{name}: coverage, {node.name}", cell))
             made[-1] |= {"target": "holds 0.90", "met": _yes(cell.low <= 0.9 <= cell.high)}
     return made
+
+
+def sentence_tasks(worlds: Mapping[str, World], rounds: int) -> list[list[Task]]:
+    """Per round and layout an agent even over the ranges of capabilities, and one of the prior."""
+    drawn = [
+        (name, players(world, rounds, seed=8, flat=flat))
+        for name, world in worlds.items()
+        for flat in (True, False)
+    ]
+    last = (RULE.max_episodes,)
+    return [
+        [
+            Task(name, who[i], Policy(), 7000 + i, last, rule=RULE, fallback=False)
+            for name, who in drawn
+        ]
+        for i in range(rounds)
+    ]
+
+
+def sentence_rows(worlds: Mapping[str, World], rounds: Rounds) -> Rows:
+    """Shares of what is said of limits: what is false without a note, and what has the note."""
+    made: Rows = []
+    for k, name in enumerate(worlds):
+        flat, prior = ([one[2 * k + who].sentences for one in rounds] for who in (0, 1))
+        plain = [[s.wrong for s in one if not s.leans] for one in flat]
+        leans = [[s.leans for s in one] for one in prior]
+        note = f"of {sum(map(len, plain))} sentences on {len(plain)} agents even over the ranges"
+        title = f"{name}: false of a limit, without a note"
+        made.append(row(title, _share_in(plain), at_most=0.13, note=note))
+        note = f"of {sum(map(len, leans))} sentences on {len(leans)} agents of the prior"
+        title = f"{name}: leans on its prior"
+        made.append(row(title, _share_in(leans), at_most=0.2, note=note))
+    return made
+
+
+def _share_in(said: Sequence[Sequence[bool]]) -> Estimate:
+    """A share of all sentences; its interval resamples agents."""
+    hits, each = (np.array([f(one) for one in said]) for f in (sum, len))
+    return bootstrap(len(said), lambda i: float(hits[i].sum() / max(each[i].sum(), 1)))
 
 
 def _yes(met: bool) -> str:

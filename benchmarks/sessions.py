@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.explaining.session import standing_of
+from animalcat.layouts.explaining.wording import scale_of
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Bernoulli, Layout
@@ -30,6 +32,8 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 WORKERS: Final = 2
 NICE: Final = 10
+_PLACES: Final = 4000
+"""Values of a range from which flat agents have theirs."""
 HELD_OUT: Final = 0.2
 """Share of the instances that Brier scores are worked out on, where they are."""
 
@@ -109,9 +113,23 @@ class Player:
         return (1.0 - share) * self.before + share * self.after
 
 
-def players(world: World, count: int, seed: int = 0) -> list[Player]:
-    """Agents drawn from the layout's prior."""
-    agents = prior_agents(world.layout, count, rng(seed, "agents", 0))
+def players(world: World, count: int, seed: int = 0, *, flat: bool = False) -> list[Player]:
+    """Agents drawn from the layout's prior.
+
+    Args:
+        world: The world.
+        count: How many.
+        seed: Seed of the draws.
+        flat: Whether capabilities are drawn evenly over their ranges, as they are read.
+    """
+    generator = rng(seed, "agents", 0)
+    agents = prior_agents(world.layout, count, generator)
+    for k in world.layout.capabilities if flat else ():
+        prior = world.layout.latents[k].prior
+        values = prior.low + prior.span * (np.arange(_PLACES) + 0.5) / _PLACES
+        share = scale_of(world.layout, k, world.instances.features(world.layout)).stretch(values)
+        for agent in agents:
+            agent.theta[k] = generator.choice(values, p=share / share.sum())
     return [
         Player(f"prior {i}", agent.probability(world.playable), theta=agent.theta)
         for i, agent in enumerate(agents)
@@ -166,6 +184,18 @@ class Point:
     stands: bool
 
 
+class Sentence(NamedTuple):
+    """What is said of one capability of which enough was learnt.
+
+    Attributes:
+        leans: Whether it says that it leans on its prior.
+        wrong: Whether the true value is not within what is said.
+    """
+
+    leans: bool
+    wrong: bool
+
+
 @dataclass(frozen=True)
 class Trajectory:
     """A session that was simulated.
@@ -184,6 +214,7 @@ class Trajectory:
         settled: Whether every capability is known at the end, if the layout holds.
         settled_at: After how many episodes that was so first; None: never, or it has no rule.
         own: Logarithm of the likelihood ratio of who played beside the layout, over all outcomes.
+        sentences: What is said of capabilities at the end, if it has a rule and a true value.
     """
 
     player: str
@@ -199,6 +230,7 @@ class Trajectory:
     settled: bool = False
     settled_at: int | None = None
     own: float = 0.0
+    sentences: tuple[Sentence, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,6 +366,7 @@ def simulate(task: Task) -> Trajectory:
         task.rule is not None and learner.settled,
         settled_at,
         odds,
+        () if task.rule is None else _sentences(task.player, learner),
     )
 
 
@@ -430,3 +463,18 @@ def _inside(player: Player, learner: Learner) -> tuple[bool, ...]:
         return ()
     pairs = zip(learner.summary(), player.theta, strict=True)
     return tuple(bool(node.hdi[0] <= value <= node.hdi[1]) for node, value in pairs)
+
+
+def _sentences(player: Player, learner: Learner) -> tuple[Sentence, ...]:
+    if player.theta is None:
+        return ()
+    layout, nodes, notes = learner.layout, learner.summary(), standing_of(learner).notes
+    made: list[Sentence] = []
+    for k in layout.capabilities:
+        note = notes[nodes[k].name]
+        if note.known:
+            scale = scale_of(layout, k, learner.data().features)
+            low, high = sorted(map(scale.said, scale.spanned(note, *nodes[k].hdi)))
+            inside = low <= scale.said(float(player.theta[k])) <= high
+            made.append(Sentence(note.leans, not inside))
+    return tuple(made)

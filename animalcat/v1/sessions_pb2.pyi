@@ -192,6 +192,8 @@ class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Measu
     """The session ended for another reason before its target was met; its reason says for which."""
     MEASURING_STATUS_BOUNDED: _MeasuringStatus.ValueType  # 11
     """It is known from one side only, and the battery has nothing harder, or nothing easier, to ask."""
+    MEASURING_STATUS_LEANS_ON_PRIOR: _MeasuringStatus.ValueType  # 12
+    """It would be measured or bounded, but under a flat prior far less is known of it."""
 
 class MeasuringStatus(_MeasuringStatus, metaclass=_MeasuringStatusEnumTypeWrapper):
     """Where measuring a capability stands."""
@@ -220,6 +222,8 @@ MEASURING_STATUS_ENDED: MeasuringStatus.ValueType  # 10
 """The session ended for another reason before its target was met; its reason says for which."""
 MEASURING_STATUS_BOUNDED: MeasuringStatus.ValueType  # 11
 """It is known from one side only, and the battery has nothing harder, or nothing easier, to ask."""
+MEASURING_STATUS_LEANS_ON_PRIOR: MeasuringStatus.ValueType  # 12
+"""It would be measured or bounded, but under a flat prior far less is known of it."""
 Global___MeasuringStatus: _TypeAlias = MeasuringStatus  # noqa: Y015
 
 class _Reason:

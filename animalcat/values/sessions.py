@@ -214,6 +214,7 @@ MeasuringStatus: TypeAlias = Literal[
     "measuring",
     "precise, if the layout holds",
     "bounded",
+    "leans on its prior",
     "budget",
     "used up",
     "limited by the battery",

@@ -287,6 +287,7 @@ _RESOURCES: Final[Mapping[str, tuple[Callable[[str], str], Callable[[str], str]]
 _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "MeasuringStatus": {
         "MEASURED": "precise, if the layout holds",
+        "LEANS_ON_PRIOR": "leans on its prior",
         "USED_UP": "used up",
         "LIMITED_BY_BATTERY": "limited by the battery",
         "LIMITED_BY_NOISE": "limited by noise",

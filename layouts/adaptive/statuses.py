@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -18,6 +18,7 @@ Status: TypeAlias = Literal[
     "measuring",
     "precise, if the layout holds",
     "bounded",
+    "leans on its prior",
     "budget",
     "used up",
     "limited by the battery",
@@ -46,6 +47,9 @@ PRECISE: Final[Status] = "precise, if the layout holds"
 """Status of a capability whose target is reached: as good as the layout is."""
 BOUNDED: Final[Status] = "bounded"
 """Status of a capability that is known from one side, where the battery ends."""
+LEANS: Final[Status] = "leans on its prior"
+"""Status of a capability that is precise or bounded by the layout's prior, of which a flat one says
+far less."""
 CONTRADICTED: Final[Status] = "layout contradicted"
 """Status of every capability while an alarm stands."""
 HORIZON: Final = 25
@@ -181,6 +185,19 @@ def judge(facts: Facts) -> SessionJudgement:
     )
 
 
+def lean_statuses(status: Mapping[str, str], leaning: Collection[str]) -> dict[str, str]:
+    """The same statuses, but of what is known and leans on its prior that it does.
+
+    Args:
+        status: Status of each capability.
+        leaning: Names of the nodes of which a flat prior says far less.
+    """
+    return {
+        name: LEANS if name in leaning and word in (PRECISE, BOUNDED) else word
+        for name, word in status.items()
+    }
+
+
 def target_sd(rule: StoppingRule, node: Latent) -> float:
     """The standard deviation, in the unit of a capability, at which it is at its target.
 
@@ -273,11 +290,12 @@ def _end_by_facts(facts: Facts) -> tuple[End, str] | None:
     known = facts.known
     words = set(known.values())
     if words == {"precise"}:
-        return "precise", "every capability is precise, if the layout holds"
+        return "precise", "every capability is precise, if the layout and its priors hold"
     if words == {"precise", "bounded"}:
         return (
             "precise",
-            "every capability is precise, or bounded where the battery ends, if the layout holds",
+            "every capability is precise, or bounded where the battery ends, if the layout and its "
+            "priors hold",
         )
     if words == {"bounded"}:  # ends nothing soon; but later there is nothing more to ask
         if facts.played < HORIZON:

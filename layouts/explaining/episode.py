@@ -257,7 +257,7 @@ def _need(
     interval: tuple[float, float] | None = None
     scale = scale_in(bank.evaluator, i, row, scale_of(layout, i, bank.features).counted)
     ends = hdi(theta[:, i], np.full(len(theta), 1.0 / len(theta)))
-    known = learnt(float(theta[:, i].std()), node.prior.sd)
+    known = note.known and learnt(float(theta[:, i].std()), node.prior.sd)
     has = scale.told(float(theta[:, i].mean()), *ends, known=known, note=note)
     if i in layout.capabilities and np.isfinite(value := demands[layout.capabilities.index(i)]):
         over = theta[:, i] - value

@@ -11,16 +11,19 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.statuses import lean_statuses
 from animalcat.layouts.explaining.controls import ControlComparison, for_verdict
 from animalcat.layouts.explaining.episode import Explanation, explain
+from animalcat.layouts.explaining.flat import FlatPosterior, flat_posteriors
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.limits import thin_draws
 from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, ControlFinding, Verdict, verdict
 from animalcat.layouts.explaining.wording import ARENAS, Scale, Vocabulary, scale_of, words_of
+from animalcat.layouts.inference.fit import FitData
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.reporting.profile import NOT_READ, NodeNote, Profile, learnt
+from animalcat.layouts.reporting.profile import NOT_READ, NodeNote, Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -72,7 +75,8 @@ def verdict_of(
 
     Returns:
         The profile with what belongs beside its estimates, and the verdict. A capability is not to
-        be read if the layout predicts the agent worse than the agent's own average does.
+        be read if the layout predicts the agent worse than the agent's own average does. What is
+        said of a limit, and its status, lean on the prior where a flat one says far less.
     """
     bank, posterior = learner.bank, learner.posterior
     prediction = prediction_of(learner, draws)
@@ -88,14 +92,16 @@ def verdict_of(
         doubted=learner.doubted,
         prediction=prediction,
         finding=_finding(bank, controls),
+        flat=_flat_of(learner, draws),
     )
-    layout = profile.layout
+    leaning = {name for name, note in result.notes.items() if note.leans}
+    profile = replace(profile, status=lean_statuses(profile.status, leaning))
     of_nodes = {
         node.name: words_of(
             node,
             result.scales[k],
             result.notes[node.name],
-            known=learnt(node.sd, layout.latents[k].prior.sd),
+            known=result.notes[node.name].known,
         )
         for k, node in enumerate(profile.nodes)
     }
@@ -110,6 +116,14 @@ def verdict_of(
         misfits=misfits_of(learner),
     )
     return profile, result
+
+
+def _flat_of(learner: Learner, draws: Floats | None = None) -> dict[str, FlatPosterior]:
+    """What is known of each capability under a flat prior, by draws of a fit or the live ones."""
+    posterior, data = learner.posterior, learner.data()
+    some = posterior.resampled() if draws is None else draws
+    scales = [scale_of(learner.layout, k, data.features) for k in range(some.shape[1])]
+    return flat_posteriors(learner.layout, some, scales, FitData(*data))
 
 
 def _finding(bank: Bank, controls: Sequence[ControlComparison]) -> ControlFinding | None:
@@ -180,7 +194,7 @@ def standing_of(learner: Learner) -> Standing:
     bank, posterior = learner.bank, learner.posterior
     scales = [scale_of(bank.layout, k, bank.features) for k in range(len(bank.layout.latents))]
     played = dict.fromkeys(bank.names[row] for row in learner.played)
-    notes = notes_of(learner, learner.summary(), scales)
+    notes = notes_of(learner, learner.summary(), scales, _flat_of(learner))
     return Standing(posterior.particles, posterior.weights, tuple(played), learner.misfit, notes)
 
 
@@ -224,7 +238,10 @@ def explain_of(
 
 
 def notes_of(
-    learner: Learner, nodes: Sequence[NodeSummary], scales: Sequence[Scale]
+    learner: Learner,
+    nodes: Sequence[NodeSummary],
+    scales: Sequence[Scale],
+    flat: Mapping[str, FlatPosterior] = {},
 ) -> dict[str, NodeNote]:
     """Make the note of every node, by the live posterior.
 
@@ -232,7 +249,8 @@ def notes_of(
         learner: The learner that was told the outcomes.
         nodes: What it says of each node, as `Learner.summary`.
         scales: How the values of the nodes are read, in the layout's order.
+        flat: What is known of nodes under flat priors, which is not looked at while play goes on.
     """
     posterior = learner.posterior
     draws = thin_draws(posterior.particles, posterior.weights, DRAWS)
-    return notes(learner.layout, nodes, draws, learner.seen, scales)
+    return notes(learner.layout, nodes, draws, learner.seen, scales, flat=flat)

@@ -13,6 +13,7 @@ from animalcat.layouts.adaptive.seen import sum_up_episodes
 from animalcat.layouts.adaptive.signs import wrong_way_round
 from animalcat.layouts.explaining.controls import Standing
 from animalcat.layouts.explaining.faked import confusing_cues, find_cues
+from animalcat.layouts.explaining.flat import FlatPosterior
 from animalcat.layouts.explaining.judgement import Judgement, judge_layout
 from animalcat.layouts.explaining.kinds import (
     NAMED,
@@ -197,6 +198,7 @@ def verdict(
     doubted: bool = False,
     prediction: PredictionTest | None = None,
     finding: ControlFinding | None = None,
+    flat: Mapping[str, FlatPosterior] = {},
 ) -> Verdict:
     """Make the verdict.
 
@@ -210,6 +212,7 @@ def verdict(
         doubted: Whether the check before the last word was not passed, without an alarm.
         prediction: Whether the layout predicts this agent, if that is known.
         finding: What arenas and their controls say, if they say something.
+        flat: What is known of nodes under flat priors, as `flat_posteriors` finds it.
     """
     layout, words = profile.layout, played.words
     nodes = list(profile.nodes)
@@ -222,7 +225,7 @@ def verdict(
     shares = played.shares(layout, columns)
     cues = find_cues(evaluator, some, played, columns, shares)
     seen = sum_up_episodes(layout, evaluator.touched(columns), shares)
-    noted = notes(layout, nodes, some, seen, scales, cues)
+    noted = notes(layout, nodes, some, seen, scales, cues, flat)
     cost = costs(layout, thin_draws(some, None, _JUDGED), instances)
     fails = _fails(cost)
     # What the answers of an agent in words were goes before what they came to.
@@ -379,7 +382,7 @@ def _tell_nodes(
         node, note = nodes[i], noted[nodes[i].name]
         if node.name in unlimited:
             continue
-        if not learnt(node.sd, layout.latents[i].prior.sd):
+        if not note.known:
             told[node.name] = "unknown"
         # A bound alone is no weakness that was found: it may have no limit, or not be able at all.
         elif weak[i] >= NAMED and note.side is None and not scales[i].full(node):
@@ -431,9 +434,8 @@ def _say_not_shown(ability: str, finding: CueFinding) -> str:
 
 
 def _ability(scale: Scale, node: NodeSummary, note: NodeNote) -> str:
-    if note.bound is None:
-        return scale.say(node)
-    return scale.proved(note, *node.hdi)
+    said = scale.say(node, note) if note.bound is None else scale.proved(note, *node.hdi)
+    return said if not note.leans else f"{said.removesuffix(')')}; this leans on its prior)"
 
 
 def _others(
@@ -490,15 +492,14 @@ def _failing(
         return "It never failed, so nothing shows what would make it fail.", ""
     saved = (fails.share - fails.without) / fails.share if fails.by else 0.0
     if saved < _PARTLY or noted[fails.by].side == "at least":
-        known = zip(nodes, layout.latents, strict=True)
-        if not any(n.kind == "capability" and learnt(n.sd, one.prior.sd) for n, one in known):
+        if not any(noted[nodes[k].name].known for k in layout.capabilities):
             return "Why it fails is not clear yet.", ""
         return "According to the layout, no single limit explains its failures.", ""
     at = layout.latent_names.index(fails.by)
     node = layout.latents[at]
     # Each ability that may be none can be what keeps the others from showing.
     unknown, unshown = _open(layout, nodes, noted)
-    if not learnt(nodes[at].sd, node.prior.sd):
+    if not noted[fails.by].known:
         rest = f", or {' or '.join(unshown)}, in which it showed no ability" if unshown else ""
         said = f"Why it fails is not clear yet; it may be {fails.by}, which is not known yet{rest}."
         return said, fails.by
@@ -528,7 +529,7 @@ def _open(
     unshown: list[str] = []
     for k in layout.capabilities:
         node, side = nodes[k], noted[nodes[k].name].side
-        if not learnt(node.sd, layout.latents[k].prior.sd):
+        if not noted[node.name].known:
             if side != "at least":
                 unknown.append(node.name)
         elif side == "at most":

@@ -36,8 +36,6 @@ PHRASES: Final[Mapping[str, str]] = {
 }
 """How success in half of the attempts is said of capabilities whose layout has no phrase for
 readers, by the feature that asks most for it. Features that are not here are named."""
-WIDER: Final = "with a prior twice as wide"
-"""Begins the words on what a wider prior would say."""
 _SEES: Final = "sees goals "
 _IS_TOLD: Final = "is told of goals and finds them "
 """How a phrase begins that is about sight, and how it begins for an agent that needs none."""
@@ -133,15 +131,21 @@ class Scale:
         """Values of the node in this unit; the array has the same shape."""
         return self.factor * values if self.curve is None else np.interp(values, *self.curve)
 
+    def stretch(self, values: Floats) -> Floats:
+        """How far this unit goes where the node goes by one, at values of any shape; above 0."""
+        if self.curve is None:
+            return np.full(values.shape, abs(self.factor))
+        x, y = self.curve
+        at = np.clip(np.searchsorted(x, values) - 1, 0, len(x) - 2)
+        return (np.abs(np.diff(y)) / np.diff(x))[at]
+
     def said(self, value: float) -> float:
         """A value of the node in this unit, but nothing beyond what was asked."""
         return min(max(self.convert(value), self.asked[0]), self.asked[1])
 
-    def say(self, node: NodeSummary) -> str:
+    def say(self, node: NodeSummary, note: NodeNote = _NOTHING) -> str:
         """Say what a node's estimate and interval mean."""
-        if self.full(node):
-            return self.read(node)
-        return f"{self.read(node)} (90 %: {self.interval(*node.hdi)})"
+        return f"{self.read(node)} (90 %: {self.interval(*self.spanned(note, *node.hdi))})"
 
     def read(self, node: NodeSummary) -> str:
         """Say what a node's estimate means."""
@@ -209,7 +213,7 @@ class Scale:
             return _minus(f"{NOT_KNOWN} ({self.interval(low, high)})")
         if note.bound is not None:
             return _minus(self.bounded(note, low, high))
-        return _minus(self.quantity(value, low, high))
+        return _minus(self.quantity(value, *self.spanned(note, low, high)))
 
     def beyond(self, value: float) -> str:
         """Where a value of the node lies past what any instance asks for: "over", "under" or ""."""
@@ -262,15 +266,13 @@ class Scale:
             known: Whether enough was learnt, as `learnt` says; else the estimate is not said.
             note: Says whether it is bounded from one side alone; then the bound is said.
         """
+        ends = self.spanned(note, low, high) if known or note.bound is None else (low, high)
         if not known:
-            return NodeWords(NOT_KNOWN, _minus(self.interval(low, high)))
+            return NodeWords(NOT_KNOWN, _minus(self.interval(*ends)))
         if note.bound is not None:
-            return NodeWords(
-                _minus(self.bounded(note, low, high)),
-                _minus(self.interval(*self.spanned(note, low, high))),
-            )
-        value = _with(self.end(mean, self.width(low, high)), self.unit)
-        return NodeWords(_minus(value), _minus(self.interval(low, high)))
+            return NodeWords(_minus(self.bounded(note, low, high)), _minus(self.interval(*ends)))
+        value = _with(self.end(mean, self.width(*ends)), self.unit)
+        return NodeWords(_minus(value), _minus(self.interval(*ends)))
 
     def of_profile(self, node: Mapping[str, Any]) -> NodeWords:
         """What `brief` says of a node of a profile.
@@ -292,9 +294,9 @@ class Scale:
         low, high = map(float, node["hdi"])
         if not node.get("known", True):
             return Marks(low, high, None, "")
+        low, high = self.spanned(note, low, high)
         if note.bound is None:
             return Marks(low, high, node["mean"], "")
-        low, high = self.spanned(note, low, high)
         return Marks(low, high, note.bound, "high" if note.side == "at least" else "low")
 
     def difference(self, first: Floats, second: Floats) -> NodeWords:
@@ -334,7 +336,8 @@ class Scale:
         """The ends of the interval that is said: where there is a bound, it is one of them.
 
         The other is the end of the node's range then, so that the interval holds what the bound
-        says. Estimate and interval have the same number.
+        says. Estimate and interval have the same number. The interval under a flat prior, where
+        that was looked at, is within.
 
         Args:
             note: Says whether the node is bounded from one side alone, and by what.
@@ -342,7 +345,8 @@ class Scale:
             high: Its upper end.
         """
         if note.bound is None:
-            return low, high
+            both = (low, high, *(note.flat or ()))
+            return min(both), max(both)
         if note.side == "at least":
             return note.bound, self.ends[1] if math.isfinite(self.ends[1]) else high
         return self.ends[0] if math.isfinite(self.ends[0]) else low, note.bound

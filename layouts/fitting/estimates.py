@@ -13,6 +13,7 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.seen import sum_up_episodes
 from animalcat.layouts.adaptive.signs import wrong_way_round
 from animalcat.layouts.explaining.faked import find_cues
+from animalcat.layouts.explaining.flat import flat_posteriors
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.limits import thin_draws
 from animalcat.layouts.explaining.notes import notes
@@ -20,10 +21,11 @@ from animalcat.layouts.explaining.session import played_episodes
 from animalcat.layouts.explaining.verdict import DRAWS
 from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of, words_of
 from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitData
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.spec import Layout, SpecificationError
 from animalcat.layouts.model.units import NOT_KNOWN
-from animalcat.layouts.reporting.profile import Profile, learnt
+from animalcat.layouts.reporting.profile import Profile
 from animalcat.text.showing import line_html, stacked_html, table_html, table_text
 
 if TYPE_CHECKING:
@@ -73,15 +75,17 @@ def with_words(profile: Profile, draws: Floats, played: PlayedEpisodes) -> Profi
     shares = played.shares(layout, columns)
     seen = sum_up_episodes(layout, evaluator.touched(columns), shares)
     cues = find_cues(evaluator, draws, played, columns, shares)
-    noted = notes(layout, list(profile.nodes), draws, seen, scales, cues)
+    data = FitData(features, np.asarray(played.outcomes, np.float64), played.weights)
+    flat = flat_posteriors(layout, draws, scales, data)
+    noted = notes(layout, list(profile.nodes), draws, seen, scales, cues, flat)
     words = {
         node.name: words_of(
             node,
             scale,
             noted[node.name],
-            known=learnt(node.sd, latent.prior.sd),
+            known=noted[node.name].known,
         )
-        for node, latent, scale in zip(profile.nodes, layout.latents, scales, strict=True)
+        for node, scale in zip(profile.nodes, scales, strict=True)
     }
     return replace(profile, words=words, notes=noted)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
@@ -56,36 +56,26 @@ class NodeNote:
         bound: With that side, the value that the node is beyond with probability 0.9.
         text: The note in words; empty if there is nothing to say.
         instead: What the agent may go by instead of having this capability; empty for nothing.
+        flat: The interval under a flat prior over its range, if that was looked at: what is said
+            holds it too.
+        leans: Whether what is said would be far more without that.
+        known: Whether enough was learnt of the node for its estimate to be said, under both.
     """
 
     side: Side | None = None
     bound: float | None = None
     text: str = ""
     instead: str = ""
+    flat: tuple[float, float] | None = None
+    leans: bool = False
+    known: bool = True
 
     @classmethod
     def of_node(cls, node: Mapping[str, Any]) -> NodeNote:
         """Take the note of a node of a profile, as JSON."""
         text, instead = (str(node.get(key) or "") for key in ("note", "instead"))
-        return cls(node.get("side"), node.get("bound"), text, instead)
-
-
-@dataclass(frozen=True, slots=True)
-class WiderPrior:
-    """What one node would be with the priors of all capabilities and of noise twice as wide.
-
-    Attributes:
-        mean: Its posterior mean.
-        sd: Its posterior standard deviation.
-        hdi: Its interval, as that of the profile.
-        how: "same" where the data rule out what a wider prior adds, "reweighted" if the exported
-            draws were weighed anew, "refitted" if there was a second fit.
-    """
-
-    mean: float
-    sd: float
-    hdi: tuple[float, float]
-    how: Literal["same", "reweighted", "refitted"]
+        flat = node.get("flat")
+        return cls(node.get("side"), node.get("bound"), text, instead, flat and (flat[0], flat[1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +90,6 @@ class Profile:
         provenance: Further facts, JSON-ready: agent, battery, seed, versions, ...
         notes: What must be known beside the estimates, by node; some may be absent.
         words: How the estimates are said to readers, by node; some may be absent.
-        wider: What priors twice as wide would say, by node; some may be absent.
         predicts: Whether the layout predicts this agent, as `explaining.prediction` found it.
         judgement: Whether the layout describes the agent, as `explaining.judgement` found it.
         misfits: While an alarm stands: where predictions fail, those with the most evidence first.
@@ -113,7 +102,6 @@ class Profile:
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
     notes: Mapping[str, NodeNote] = field(default_factory=dict[str, NodeNote])
     words: Mapping[str, NodeWords] = field(default_factory=dict[str, NodeWords])
-    wider: Mapping[str, WiderPrior] = field(default_factory=dict[str, WiderPrior])
     predicts: Mapping[str, Any] | None = None
     judgement: Mapping[str, Any] | None = None
     misfits: Sequence[Mapping[str, Any]] = ()
@@ -176,13 +164,14 @@ class Profile:
                 "prior_sd": priors[node.name].sd,
                 "informative": latents[node.name].informative,
                 "contraction": 1.0 - node.sd / priors[node.name].sd,
-                "known": learnt(node.sd, priors[node.name].sd),
+                "known": learnt(node.sd, priors[node.name].sd)
+                and self.notes.get(node.name, none).known,
                 "side": self.notes.get(node.name, none).side,
                 "bound": self.notes.get(node.name, none).bound,
                 "words": _words_dict(self.words.get(node.name)),
                 "note": self.notes.get(node.name, none).text,
                 "instead": self.notes.get(node.name, none).instead,
-                "wider_prior": _wider_dict(self.wider.get(node.name)),
+                "flat": _list(self.notes.get(node.name, none).flat),
                 "status": self.status.get(node.name),
             }
             for node in self.nodes
@@ -197,5 +186,5 @@ def _words_dict(words: NodeWords | None) -> dict[str, str] | None:
     return None if words is None else words._asdict()
 
 
-def _wider_dict(wider: WiderPrior | None) -> dict[str, Any] | None:
-    return None if wider is None else {**asdict(wider), "hdi": list(wider.hdi)}
+def _list(interval: tuple[float, float] | None) -> list[float] | None:
+    return None if interval is None else [*interval]

@@ -475,7 +475,8 @@ class Measurement:
                     scales[node.name].brief(
                         node.mean,
                         *node.hdi,
-                        known=learnt(node.sd, priors[node.name]),
+                        known=learnt(node.sd, priors[node.name])
+                        and noted.get(node.name, NodeNote()).known,
                         note=noted.get(node.name, NodeNote()),
                     )
                 ]

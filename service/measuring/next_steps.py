@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from animalcat.layouts.adaptive.statuses import BOUNDED, PRECISE
-from animalcat.layouts.reporting.profile import Profile, learnt
+from animalcat.layouts.reporting.profile import Profile
 from animalcat.values import Session
 
 FINER: Final = 0.8
@@ -55,7 +55,7 @@ def next_steps(
         if node.name in profile.notes
         and node.name in profile.status
         and not latents[node.name].is_share  # no arena asks for more than all, or less than nothing
-        and learnt(node.sd, latents[node.name].prior.sd)
+        and profile.notes[node.name].known
     }
     ended = {
         name: side

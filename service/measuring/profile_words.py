@@ -15,6 +15,8 @@ STATUS_MEANS: Final = {
     "sides. This assumes that the layout describes the agent; the alarm and a last check test it.",
     "bounded": "only a lower or an upper bound is known, since the battery has nothing "
     "harder, or nothing easier.",
+    "leans on its prior": "it would be precise or bounded, but under a flat prior far less is "
+    "known. What is said of it holds under both.",
     "budget": "the budget was used up before the target was reached.",
     "used up": "everything was played before the target was reached.",
     "limited by the battery": "no remaining arena would show much more.",

@@ -18,7 +18,6 @@ from animalcat.layouts.adaptive.stopping import StopVerdict as Stop
 from animalcat.layouts.explaining.controls import ControlComparison
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import Verdict
-from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.explaining.wording import scale_of
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.inference.live import LivePosterior
@@ -138,8 +137,6 @@ def exported_profile(
         irrelevant(measurement.learner),
         controls,
     )
-    if draws is not None:
-        profile = with_wider(profile, measurement.learner, draws, session.spec.root)
     steps = next_steps(
         session,
         profile,

@@ -13,7 +13,7 @@ import numpy as np
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.layouts.checking.scores import auc, murphy
-from animalcat.layouts.explaining.wording import WIDER, Scale, percent, scale_of, words_of
+from animalcat.layouts.explaining.wording import Scale, percent, scale_of, words_of
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.nodes import Latent, OutcomeSource
@@ -86,7 +86,6 @@ class NodeRow:
         means: What this status means.
         note: What else must be known; empty if nothing.
         bar: Places of its picture: ends of prior and interval, the mean, and the words at its ends.
-        wider: What it would be with wider priors; empty if that is not known.
     """
 
     name: str
@@ -100,7 +99,6 @@ class NodeRow:
     means: str
     note: str
     bar: Mapping[str, Any]
-    wider: str = ""
 
     @property
     def told(self) -> str:
@@ -158,13 +156,8 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
         else f"none: it is {percent(-narrowed)} wider",
         status=status,
         means=STATUS_MEANS.get(status, ""),
-        note="; ".join(
-            part
-            for part in note.text.split("; ")
-            if part not in words.estimate and WIDER not in part
-        ),
+        note="; ".join(part for part in note.text.split("; ") if part not in words.estimate),
         bar=_bar(node, latent, scale, before, said),
-        wider=_wider(node, scale) if known and not node.get("side") else "",
     )
 
 
@@ -197,15 +190,6 @@ def _bar(
         "mean": x(node["mean"]),
         "ends": [_minus(f"{scale.end(at, width)} {scale.unit}".rstrip()) for at in (start, stop)],
     }
-
-
-def _wider(node: Row, scale: Scale) -> str:
-    """What a node would be with priors twice as wide, in words."""
-    wider: Row | None = node.get("wider_prior")
-    if not wider:
-        return ""
-    low, high = wider["hdi"]
-    return _minus(f"{WIDER}: {scale.quantity(wider['mean'], low, high)}")
 
 
 def _minus(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether the layout predicts the agent: e-values on random draws, and what a wider prior says."""
+"""Whether the layout predicts the agent: e-values on random draws, and what flat priors say."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ import pytest
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Forecast, Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.statuses import BOUNDED, LEANS
+from animalcat.layouts.explaining.flat import flat_posteriors
 from animalcat.layouts.explaining.prediction import AVERAGE, LEVEL, PredictionTest, predicts
 from animalcat.layouts.explaining.session import prediction_of, verdict_of
-from animalcat.layouts.explaining.wider import wider_prior, with_wider
+from animalcat.layouts.explaining.wording import scale_of
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitData
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.calibration import Calibration
-from animalcat.layouts.model.nodes import Latent
-from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, ScaledBeta
+from animalcat.layouts.model.priors import MovedBeta, Prior, ScaledBeta
 from animalcat.layouts.model.spec import from_dict, to_dict
 
 Floats = npt.NDArray[np.float64]
@@ -141,45 +144,6 @@ def test_the_regression_is_on_demands_and_not_on_what_a_calibration_taught() -> 
     assert taught.rival_brier > 0.2
 
 
-def test_priors_twice_as_wide() -> None:
-    ability = LAYOUT.latents[LAYOUT.capabilities[0]]
-
-    def wider(prior: ScaledBeta | Normal | HalfNormal, unit: str = "m") -> object:
-        return wider_prior(Latent("ability", "capability", unit, prior))
-
-    assert wider(ScaledBeta(0.0, 5.0, 2.0, 1.0)) == ScaledBeta(0.0, 10.0, 2.0, 1.0)
-    assert wider(ScaledBeta(-1.0, 3.0)) == ScaledBeta(-3.0, 5.0)
-    assert wider(Normal(1.0, 2.0)) == Normal(1.0, 4.0)
-    assert wider(HalfNormal(2.0)) == HalfNormal(4.0)
-    assert wider(ScaledBeta(0.0, 1.0), "1") is None  # no prior is wider
-    assert wider(ScaledBeta(0.0, 1.0, 1.0, 9.0), "1") == ScaledBeta(0.0, 1.0, 1.0, 3.0)
-    assert wider(ScaledBeta(0.0, 1.0, 0.25, 1.0), "1") == ScaledBeta(0.0, 1.0, 0.5, 1.0)
-    assert wider_prior(ability) is not None
-    noise = Latent("noise", "robustness", "1", ScaledBeta(0.0, 1.0, 1.0, 9.0))
-    assert wider_prior(noise) == ScaledBeta(0.0, 1.0, 1.0, 3.0)
-    assert wider_prior(replace(noise, kind="bias")) is None
-
-
-def test_a_moved_prior_is_refitted_as_a_population_that_scatters_twice_as_far() -> None:
-    layout = load_layout("one-capability", "success")
-    prior = layout.latents[0].prior
-    assert isinstance(prior, ScaledBeta)
-    moved = replace(layout.latents[0], prior=MovedBeta(prior.low, prior.high, 0.3, 0.6))
-    layout = replace(layout, latents=(moved, *layout.latents[1:]))
-    bank = Bank(layout, np.linspace(1.0, 9.0, 20)[:, np.newaxis], ("arenas",) * 20)
-    learner = Learner(bank, Policy("random"), StoppingRule(20), seed=2)
-    for number in range(6):
-        choice = learner.ask()
-        assert choice is not None
-        learner.tell(choice.instance, float(number % 2))
-    profile = with_wider(learner.profile(), learner, learner.posterior.resampled(), 1)
-    wide = profile.wider[moved.name]
-    assert wide.how == "refitted"
-    assert wide.sd > profile.nodes[0].sd
-    assert wider_prior(moved) == MovedBeta(prior.low, prior.high, 0.3, 1.2)
-    assert abs(wide.mean - profile.nodes[0].mean) < profile.nodes[0].sd
-
-
 def test_who_was_unknown_at_first_but_is_described_well_is_said_so() -> None:
     """One step ahead it was predicted badly, by draws of the agent as it is known now well."""
     able = PRIOR.copy()
@@ -194,16 +158,80 @@ def test_who_was_unknown_at_first_but_is_described_well_is_said_so() -> None:
     assert "is required" not in found.text
 
 
-def test_the_prior_of_noise_is_varied_too() -> None:
-    """An agent that passes half of all, near and far, is noisier where noise was likelier."""
-    layout = load_layout("one-capability", "success")
-    leaning = replace(layout.latents[1], prior=ScaledBeta(0.0, 1.0, 1.0, 19.0))
-    layout = replace(layout, latents=(layout.latents[0], leaning))
-    rows = np.tile(np.linspace(0.5, 9.5, 10), 4)[:, np.newaxis]
-    learner = Learner(Bank(layout, rows, ("arenas",) * 40), Policy("random"), StoppingRule(40))
-    for k in range(40):
-        learner.tell(str(k), float(k % 2), k)
+def told(prior: Prior, outcomes: dict[float, float]) -> Learner:
+    """A test of one capability with this prior, whose noise is small, by outcomes of demands."""
+    noise = replace(LAYOUT.latents[1], prior=ScaledBeta(0.0, 1.0, 0.1, 10.0))
+    layout = replace(LAYOUT, latents=(replace(LAYOUT.latents[0], prior=prior), noise))
+    rows = np.array([*outcomes])[:, np.newaxis]
+    bank = Bank(layout, rows, ("arenas",) * len(rows))
+    learner = Learner(bank, Policy("random"), StoppingRule(40), seed=2)
+    for k, outcome in enumerate(outcomes.values()):
+        learner.tell(str(k), outcome, k)
+    return learner
+
+
+MIXED = {6.0: 1.0, 7.0: 1.0, 7.9: 0.0, 8.0: 1.0, 8.5: 0.0, 9.0: 1.0}
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [ScaledBeta(0.0, 15.0, 1.0, 0.25), MovedBeta(0.0, 15.0, 0.8, 0.2)],
+    ids=["reweighted", "refitted"],
+)
+def test_flat_posteriors_are_those_of_a_grid(prior: Prior) -> None:
+    """A narrow prior has hardly a draw where the likelihood is, so there is a second posterior."""
+    learner = told(prior, MIXED)
+    layout, data = learner.layout, learner.data()
     draws = learner.posterior.resampled()
-    profile = with_wider(learner.profile(), learner, draws, 1)
-    noise, wide = profile.nodes[1], profile.wider["noiseLevel"]
-    assert wide.mean > noise.mean + 0.25 * noise.sd
+    scales = [scale_of(layout, k, data.features) for k in range(2)]
+    found = flat_posteriors(layout, draws, scales, FitData(*data))
+    assert list(found) == ["ability"]
+    flat = found["ability"]
+    assert np.shares_memory(flat.values, draws) == isinstance(prior, ScaledBeta)
+    grid = np.linspace(0.0, 15.0, 601)
+    noise = layout.latents[1].prior.from_standard(np.linspace(-3.0, 3.0, 41))
+    z = np.exp(-0.5 * np.linspace(-3.0, 3.0, 41) ** 2)
+    theta = np.stack(np.meshgrid(grid, noise, indexing="ij"), axis=-1).reshape(-1, 2)
+    p = Evaluator(layout).probability(theta, data.features)
+    likelihood = np.prod(np.where(data.outcomes > 0.0, p, 1.0 - p), axis=1).reshape(601, 41) @ z
+    exact = likelihood / likelihood.sum()
+    sd = np.sqrt(exact @ (grid - exact @ grid) ** 2)
+    assert flat.weights @ flat.values == pytest.approx(exact @ grid, abs=0.15 * sd)
+    low, high = np.interp([0.1, 0.9], np.cumsum(exact), grid)
+    assert flat.quantile(0.1) == pytest.approx(low, abs=0.2 * sd)
+    assert flat.quantile(0.9) == pytest.approx(high, abs=0.2 * sd)
+
+
+@pytest.mark.parametrize(("passed", "leans"), [(4, True), (40, False)])
+def test_what_is_said_of_a_limit_holds_under_a_flat_prior_or_leans(
+    passed: int, leans: bool
+) -> None:
+    """Who passed four platforms masters them 60 % of the time at least, and not 90 %."""
+    layout = load_layout("object-permanence", "measured")
+    easy = {"goalDistance": 2.0, "goalSize": 4.0, "platformNeeded": 1.0}
+    row = [easy.get(name, 0.0) if name != "numPositions" else 1.0 for name in layout.feature_names]
+    bank = Bank(layout, np.tile(row, (passed, 1)), ("arenas",) * passed)
+    learner = Learner(bank, Policy("random"), StoppingRule(90), seed=2)
+    for k in range(passed):
+        learner.tell(str(k), 1.0, k)
+    draws = learner.posterior.resampled()[:, layout.latent_names.index("platformAbility")]
+    alone = float(np.quantile(draws, 0.1))
+    status = {"platformAbility": BOUNDED, "memoryAbility": "budget"}
+    profile, made = verdict_of(learner, replace(learner.profile(), status=status))
+    note = profile.notes["platformAbility"]
+    assert note.bound == pytest.approx(0.1 ** (1.0 / (passed + 1)), abs=0.1)
+    assert alone > (note.bound or 0.0) + 0.01
+    assert note.leans == leans == ("leans on its prior" in note.text) == ("leans" in made.text)
+    assert profile.status == status | {"platformAbility": LEANS if leans else BOUNDED}
+    assert profile.to_dict()["nodes"]["platformAbility"]["flat"] == list(note.flat or ())
+    assert not profile.notes["memoryAbility"].known
+
+
+def test_flat_is_over_the_scale_that_is_spoken_of() -> None:
+    """Sizes are seen by their logarithm: what is uniform in it leans to small ones in metres."""
+    layout = load_layout("aaio", "metres-15")
+    scale = scale_of(layout, 1)
+    values = np.array([0.5, 1.5, 2.5])
+    steps = np.abs(scale.converted(values + 1e-3) - scale.converted(values - 1e-3)) / 2e-3
+    assert scale.stretch(values) == pytest.approx(steps, rel=0.05)
+    assert scale.stretch(values)[0] > 2.0 * scale.stretch(values)[2]

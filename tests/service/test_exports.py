@@ -84,8 +84,7 @@ def page(known: Results) -> str:
     profile = profile_of(known, agent=ODD, misfit="since episode 9: less success where size is <5")
     profile["labels"] = ["unfinished: 3 episodes so far", "contradicted: it is"]
     nodes: Mapping[str, Any] = profile["nodes"]
-    wider = {"mean": 4.5, "sd": 0.9, "hdi": [3.0, 5.3], "how": "reweighted"}
-    told = {"side": None, "known": True, "wider_prior": wider}
+    told = {"side": None, "known": True, "flat": [2.0, 5.3]}
     profile["nodes"] = {**nodes, "navigationAbility": {**nodes["navigationAbility"], **told}}
     rival = {"name": "its own average", "standing": "better", "brier": 0.1, "rival_brier": 0.2,
              "log_score": 0.4, "rival_log_score": 0.6, "e_better": 31.0,
@@ -142,7 +141,7 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
         "It is hardly <asked> for.",
         "@misc{",
         "begun 2026-11-23",
-        "with a prior twice as wide: over 37.6 m (30 to over 37.6 m)",
+        "20 to over 37.6 m",
         "It predicts <well>.",
         "More <is> needed:",
         "animalcat session resume s-1",

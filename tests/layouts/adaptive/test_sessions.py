@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import build_family
 from animalcat.service.measuring.generation import FamilySource
-from benchmarks import saving
+from benchmarks import coverage, saving
 from benchmarks.sessions import (
     Task,
     World,
@@ -24,6 +25,7 @@ from benchmarks.sessions import (
     simulate,
     use,
 )
+from benchmarks.synthetic import op_battery
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -63,6 +65,27 @@ def test_a_session_stops_by_its_rule(world: World) -> None:
     player = players(world, 1)[0]
     rule = StoppingRule(max_episodes=7, target_sd=0.01, futility=0.0)
     assert simulate(Task("small", player, Policy(), 1, (40,), rule=rule)).episodes == 7
+
+
+def test_sentences_on_agents_even_over_the_ranges_stand_beside_those_of_the_prior() -> None:
+    layout = load_layout("object-permanence")
+    cells = op_battery(0)
+    small = World(layout, cells.rows(np.arange(0, len(cells), 20)))
+    use({"op": small})
+    rounds = coverage.sentence_tasks({"op": small}, 3)
+    played = [[simulate(replace(task, rule=StoppingRule(15))) for task in one] for one in rounds]
+    even, prior = (np.array([one[k].player.theta for one in rounds]) for k in (0, 1))
+    share = [node.prior.span for node in layout.latents[:7]]
+    assert np.mean(even[:, :7] / share) < 0.7 < np.mean(prior[:, :7] / share)
+    np.testing.assert_array_equal(even[:, 7:], prior[:, 7:])
+    said = [one[1].sentences for one in played]
+    rows = coverage.sentence_rows({"op": small}, played)
+    assert [row["name"] for row in rows] == [
+        "op: false of a limit, without a note",
+        "op: leans on its prior",
+    ]
+    assert rows[1]["value"] == pytest.approx(np.mean([s.leans for one in said for s in one]))
+    assert 0.0 <= rows[0]["low"] <= rows[0]["value"] <= rows[0]["high"] <= 1.0
 
 
 def test_a_policy_that_asks_gets_what_the_source_offers(world: World) -> None:

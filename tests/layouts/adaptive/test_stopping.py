@@ -57,7 +57,7 @@ def test_target(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     rule = StoppingRule(max_episodes=300, target_sd=0.12)
     verdict, episodes, posterior = session(aaio, features, y, rule)
     assert set(verdict.status.values()) == {"precise, if the layout holds"}
-    assert verdict.reason == "every capability is precise, if the layout holds"
+    assert verdict.reason == "every capability is precise, if the layout and its priors hold"
     assert 5 < episodes < 200
     sd = {node.name: node.sd for node in posterior.summary()}
     assert sd["navigationAbility"] <= 0.12 * 5.3
