@@ -27,7 +27,7 @@ import numpy as np
 from animalcat.client.async_client import AsyncClient
 from animalcat.client.connection import translated_errors
 from animalcat.client.stream import EvaluationStream, Welcome
-from animalcat.doors.study.file import Shown
+from animalcat.doors.study.file import Measured, Shown, Study
 from animalcat.doors.study.participant import (
     LAG_MS,
     Part,
@@ -159,14 +159,7 @@ class Seat:
         await self._tell(t="wait")
         self._found, self._back = self._file(participant).read(), self._clock()
         session = participant.sessions.get(part) or await self._make_session(participant, part)
-        stream = EvaluationStream(
-            self._client.channel,
-            uuid.uuid4().hex,
-            AgentFingerprint.declared("person", version=version(), options={"study": "1"}),
-            same_agent=True,  # the same person, whatever page and process they come from
-            returns=True,
-            resumes=True,
-        )
+        stream = _stream(self._client)
         begun = False
         try:
             with translated_errors(self._client.address):
@@ -361,27 +354,19 @@ class Seat:
         study = self._store.study_of(participant)
         play = study.measured(participant.condition)
         options: dict[str, Any] = {**play.options}
-        battery = play.battery
         if part == "practice":
             assert study.practice is not None  # the stage is not reached without
-            battery = study.practice.battery or play.battery
             options = {k: v for k, v in options.items() if k in ("backend", "decision_period")}
+            options["battery"] = study.practice.battery or play.battery
             options["max_episodes"] = study.practice.most
             options["fresh"] = not study.practice.battery
             options["target_sd"] = 0.0
             options["aim"] = PRACTICE_AIM
         made = await self._client.create_session(
+            **{**_usual_options(study, play), **options},
             agent=self._id,
-            battery=battery,
-            layout=play.layout,
-            layout_variant=play.variant,
-            camera=play.camera,
-            action_timeout_seconds=READY_SECONDS + 60.0,
-            lease_seconds=study.gap_seconds + LEASE_MORE,
-            replace_voids=True,
             played_before=await self._played_before(participant),
             request_id=f"study {study.study} {participant.id} {part}",
-            **options,
         )
         self._store.append(self._id, SessionMade(self._now(), part, made.id))
         return made.id
@@ -516,6 +501,48 @@ def sum_timings(
 def stream_name(stream: EvaluationStream) -> str:
     """Return the name of the task that stays with a stream until its session has ended."""
     return f"end of stream {id(stream)}"
+
+
+async def warm_up(client: AsyncClient, study: Study) -> None:
+    """Begin a session of each layout that is played, and delete it, so that nobody waits for it.
+
+    A server takes seconds for the first session of a layout, and less than one for the next.
+    """
+    plays = [study.measured(condition.name) for condition in study.conditions] or [study.play]
+    for play in {(p.battery, p.layout, p.variant): p for p in plays}.values():
+        with suppress(AnimalcatError, grpc.aio.AioRpcError):  # which whoever plays is told
+            options = {**_usual_options(study, play), **play.options}
+            made = await client.create_session(agent="warming", **options)
+            stream = _stream(client)
+            try:
+                await stream.open(f"sessions/{made.id}", "warming", None)
+                await stream.receive()  # the first arena is built
+            finally:
+                stream.cancel()
+                await asyncio.shield(forget(client, made.id))
+
+
+def _usual_options(study: Study, play: Measured) -> dict[str, Any]:
+    return {
+        "battery": play.battery,
+        "layout": play.layout,
+        "layout_variant": play.variant,
+        "camera": play.camera,
+        "action_timeout_seconds": READY_SECONDS + 60.0,
+        "lease_seconds": study.gap_seconds + LEASE_MORE,
+        "replace_voids": True,
+    }
+
+
+def _stream(client: AsyncClient) -> EvaluationStream:
+    return EvaluationStream(
+        client.channel,
+        uuid.uuid4().hex,
+        AgentFingerprint.declared("person", version=version(), options={"study": "1"}),
+        same_agent=True,  # the same person, whatever page and process they come from
+        returns=True,
+        resumes=True,
+    )
 
 
 class Seats:

@@ -12,7 +12,7 @@ from typing import Final
 from animalcat.client.async_client import AsyncClient
 from animalcat.doors.study.file import PROLIFIC, Study
 from animalcat.doors.study.pages import study_part
-from animalcat.doors.study.playing import Seats, erase
+from animalcat.doors.study.playing import Seats, erase, warm_up
 from animalcat.doors.study.store import StudyStore
 from animalcat.service.access.private_files import make_private
 from animalcat.service.host.lock import running_server
@@ -56,10 +56,12 @@ async def run_study(
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
         async with show_pages_at([study_part(store, seats)], visits, at, url) as pages:
             ready(pages)
+            warming = asyncio.create_task(warm_up(client, study))  # while the first ones read
             waiting = [asyncio.create_task(w) for w in (ended.wait(), until_gone(home))]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in waiting:
+            for task in (*waiting, warming):
                 task.cancel()
+            await asyncio.gather(warming, return_exceptions=True)
             await seats.stop()
             return not ended.is_set()
     finally:

@@ -13,10 +13,11 @@ from typing import Any, cast
 import pytest
 from starlette.websockets import WebSocket
 
-from animalcat.client.async_client import aconnect
+from animalcat.client.async_client import AsyncClient, aconnect
+from animalcat.doors.study import playing
 from animalcat.doors.study.file import read_study
 from animalcat.doors.study.participant import Event, Participant, Stage, TrialOver
-from animalcat.doors.study.playing import Seat, Seats
+from animalcat.doors.study.playing import Seat, Seats, forget, warm_up
 from animalcat.doors.study.realtime import Key, Screen, Timing, with_screen
 from animalcat.doors.study.rounds import Round, RoundFile
 from animalcat.doors.study.store import StudyError, StudyStore, read_events
@@ -153,6 +154,25 @@ async def test_a_round_goes_on_after_a_kill_within_the_gap(
             assert trial.timing is not None  # frames of before the kill count, but for the last
             assert trial.steps - 2 <= trial.timing.frames <= trial.steps + 2
         await verify_it(service, session)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_first_arena_is_built_before_anybody_plays_and_nothing_stays(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = list[int]()
+
+    async def look(client: AsyncClient, session: str) -> None:
+        built.extend([attempt.number async for attempt in client.iter_episodes(session)])
+        await forget(client, session)
+
+    monkeypatch.setattr(playing, "forget", look)
+    await service.import_files(LONG, "tiny")
+    (tmp_path / "study.yaml").write_text(STUDY)
+    async with aconnect(service.running.address) as client:
+        await warm_up(client, read_study(tmp_path / "study.yaml"))
+        assert built == [0]
+        assert await client.list_sessions() == []
 
 
 class Dying(StudyStore):
