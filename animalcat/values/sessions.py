@@ -26,6 +26,8 @@ MAX_SECRET: Final = 200
 """Most characters of a secret."""
 MAX_SLOTS: Final = 64
 """Most episodes of one session played at once."""
+AS_WRITTEN: Final = "as-written"
+"""Names, in the place of a variant, the layout as it is written, not as agents taught it."""
 
 
 class SessionState(StrEnum):

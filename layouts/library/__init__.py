@@ -34,8 +34,6 @@ CALIBRATED: Final = "olympics"
 """Variant of a shipped layout that the entrants of the Animal-AI Olympics calibrated. It is a file
 of its own, which `battery calibrate` made. Sessions take it where nine tenths of the arenas are
 those that were played (`service.measuring.coverage`), unless they name a variant."""
-AS_WRITTEN: Final = "as-written"
-"""What a session names in the place of a variant to have the usual one, and not `CALIBRATED`."""
 CALIBRATIONS: Final = ("aaio", "testbed")
 """Names of the shipped layouts that have this variant."""
 

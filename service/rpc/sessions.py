@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from animalcat.extending import plugins
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
-from animalcat.layouts.library import AS_WRITTEN
 from animalcat.service import calls
 from animalcat.service.access.audit import Audit
 from animalcat.service.access.belongings import whose_filter
@@ -57,6 +56,7 @@ from animalcat.values import (
     SessionNote,
     SessionSpec,
 )
+from animalcat.values.sessions import AS_WRITTEN
 from animalcat.wire.codec import encode, word
 
 MAX_NOTE: Final = 400

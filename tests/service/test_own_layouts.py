@@ -12,7 +12,7 @@ import pytest
 
 from animalcat.cli.layout.table import battery_of_folder
 from animalcat.cli.shared.tables import calibration_words, variant_words
-from animalcat.layouts.library import AS_WRITTEN, CALIBRATIONS, load_layout, parse_layout
+from animalcat.layouts.library import CALIBRATIONS, load_layout, parse_layout
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import (
     layout_of,
@@ -22,6 +22,7 @@ from animalcat.service.library.layouts import (
 )
 from animalcat.service.measuring.coverage import calibration_hint, taught_layout
 from animalcat.v1 import results_pb2, sessions_pb2
+from animalcat.values.sessions import AS_WRITTEN
 
 REACHING = """
 name: reaching

@@ -24,10 +24,10 @@ from animalcat.envs.agents.limits.reference import is_privileged, pictures_of
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.layouts.adaptive.plan import preset_options
-from animalcat.layouts.library import AS_WRITTEN
 from animalcat.machine.compiling import LAYOUTS, while_compiling
 from animalcat.values import Session
 from animalcat.values.options import SPEC, SessionOptions
+from animalcat.values.sessions import AS_WRITTEN
 
 Battery = Annotated[
     str,

@@ -108,7 +108,7 @@ def test_a_fit_by_nuts_asks_for_its_extra(logs: list[str], monkeypatch: pytest.M
     words = ["profile", "export", logs[0], "--format", "json", "-o", "none.json"]
     shown = CliRunner().invoke(build(words), words)
     assert shown.exit_code == 2
-    assert "the posterior by NUTS needs the extra `learner` (nutpie is missing)" in shown.output
+    assert "the posterior by NUTS needs the extra `learner` (nutpie" in shown.output
 
 
 def test_what_is_no_adaptive_log_is_refused(logs: list[str], tmp_path: Path) -> None:
