@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.adaptive.paired import common_instances
-from animalcat.layouts.adaptive.statuses import BOUNDED
+from animalcat.layouts.adaptive.statuses import LEANS
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring import against
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
@@ -227,7 +227,7 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
         assert "both failed all 24 arenas" in reason
         request = results_pb2.GetProfileRequest(name=f"{equal}/profile")
         profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
-        assert {profile["nodes"][name]["status"] for name in ("navigationAbility",)} == {BOUNDED}
+        assert {profile["nodes"][name]["status"] for name in ("navigationAbility",)} == {LEANS}
         # All 24 arenas were played, so the rate is known; of the better agent only a few were.
         assert profile["battery_rate"]["low"] == profile["battery_rate"]["high"] == 0.0
         request = results_pb2.GetProfileRequest(name=f"{better}/profile")
