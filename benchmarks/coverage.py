@@ -33,7 +33,6 @@ from benchmarks.sessions import Player, Task, Trajectory, World, players
 from benchmarks.synthetic import op_battery
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 RULE: Final = StoppingRule(max_episodes=60, target_sd=0.1, futility=0.01)
 """The stopping rule that intervals are checked at, where a layout has a battery of its own."""

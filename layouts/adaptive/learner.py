@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
@@ -59,8 +58,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-_CHANGE: Final = re.compile(r"(after|until) episode \d+$")
-"""Where predictions of an agent that changes fail, in a suspect's words."""
 _EACH: Final = 500
 _FEW_MORE: Final = 1.01
 """Up to so many outcomes, an alarm is looked at in hindsight after each; from there on whenever
@@ -1311,9 +1308,10 @@ def _describe_suspect(suspect: Suspect) -> str:
 
 def _describe_course(suspects: Sequence[Suspect]) -> str:
     """Say that the agent changed, where predictions fail before or after an episode above all."""
-    if not suspects or not (found := _CHANGE.match(suspects[0].where)):
+    where = suspects[0].where if suspects else ""
+    if not where.startswith(("after episode", "until episode")):
         return ""
-    better = suspects[0].more == (found[1] == "after")
+    better = suspects[0].more == where.startswith("after")
     return f"it got {'better' if better else 'worse'} as the session went on, with "
 
 

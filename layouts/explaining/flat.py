@@ -14,7 +14,7 @@ from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.fit import FitData
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.summary import hdi
-from animalcat.layouts.model.priors import MovedBeta, Prior, ScaledBeta
+from animalcat.layouts.model.priors import Prior, ScaledBeta
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -93,14 +93,9 @@ def flat_posteriors(
 
 def _log_density(prior: Prior, values: Floats) -> Floats:
     """Logarithm of the density of a prior with ends, up to a constant."""
-    base = prior.base if isinstance(prior, MovedBeta) else prior
-    assert isinstance(base, ScaledBeta)
-    share = np.clip((values - base.low) / base.span, 1e-12, 1.0 - 1e-12)
-    density = (base.alpha - 1.0) * np.log(share) + (base.beta - 1.0) * np.log1p(-share)
-    if isinstance(prior, MovedBeta):
-        # The density of z at the value, over that which the base has there.
-        density += 0.5 * (base.to_standard(values) ** 2 - prior.to_standard(values) ** 2)
-    return density
+    assert isinstance(prior, ScaledBeta)  # the others have an end that is infinite
+    share = np.clip((values - prior.low) / prior.span, 1e-12, 1.0 - 1e-12)
+    return (prior.alpha - 1.0) * np.log(share) + (prior.beta - 1.0) * np.log1p(-share)
 
 
 def _smooth_weights(log_weights: Floats) -> Floats | None:

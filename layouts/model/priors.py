@@ -10,17 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.portable import arrays as portable
-from animalcat.portable import scalars
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _EDGE: Final = 1e-12
 """Least distance of a share of the range from 0 and 1 when it is mapped to a normal variable."""
-_NODES: Final[Floats] = np.arange(-64, 65) / 8.0
-_DENSITY: Final = np.array([scalars.exp(-0.5 * z * z) for z in _NODES.tolist()])
-_WEIGHTS: Final[Floats] = _DENSITY / _DENSITY.sum()
-"""The trapezoidal rule for a standard normal variable, whose error falls exponentially with the
-step for smooth functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,66 +163,10 @@ class HalfNormal:
         return f"HalfNormal({self.scale:g})"
 
 
-@dataclass(frozen=True, slots=True)
-class MovedBeta:
-    """A scaled beta prior, moved and narrowed in z-space: what a population of agents has.
-
-    A value is that of the scaled beta prior at location + scale x z, with z standard normal. With
-    location 0 and scale 1 it is the scaled beta prior itself, so the range stays what it was.
-    """
-
-    low: float
-    high: float
-    location: float = 0.0
-    scale: float = 1.0
-    alpha: float = 1.0
-    beta: float = 1.0
-
-    def __post_init__(self) -> None:
-        _ = self.base
-        if not (math.isfinite(self.location) and math.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f"location {self.location} and scale {self.scale} > 0 must be finite")
-
-    @property
-    def base(self) -> ScaledBeta:
-        """The prior that is moved."""
-        return ScaledBeta(self.low, self.high, self.alpha, self.beta)
-
-    @property
-    def mean(self) -> float:
-        """Prior mean, by quadrature."""
-        return float(portable.dot(_WEIGHTS, self.from_standard(_NODES)))
-
-    @property
-    def sd(self) -> float:
-        """Prior standard deviation, by quadrature."""
-        values = self.from_standard(_NODES)
-        return math.sqrt(
-            float(portable.dot(_WEIGHTS, (values - portable.dot(_WEIGHTS, values)) ** 2))
-        )
-
-    @property
-    def span(self) -> float:
-        """Length of the range, to which shares of the range refer."""
-        return self.high - self.low
-
-    def from_standard(self, z: Floats) -> Floats:
-        """Map standard normal values to this prior."""
-        return self.base.from_standard(self.location + self.scale * z)
-
-    def to_standard(self, values: Floats) -> Floats:
-        """Map values of this prior to standard normal values; a value at an edge stays finite."""
-        return (self.base.to_standard(values) - self.location) / self.scale
-
-    def __str__(self) -> str:
-        return f"{self.base}, moved by {self.location:.2g} and scaled by {self.scale:.2g} in z"
-
-
-Prior: TypeAlias = ScaledBeta | Normal | HalfNormal | MovedBeta
+Prior: TypeAlias = ScaledBeta | Normal | HalfNormal
 
 PRIORS: Final[dict[str, type[Prior]]] = {
     "scaled_beta": ScaledBeta,
-    "moved_beta": MovedBeta,
     "normal": Normal,
     "half_normal": HalfNormal,
 }

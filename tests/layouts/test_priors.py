@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, Prior, ScaledBeta
+from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
 
 PRIORS: list[Prior] = [
     ScaledBeta(0.0, 5.3),
     ScaledBeta(-2.0, 3.0, 2.0, 5.0),
     ScaledBeta(0.0, 4.0, 1.0, 9.0),
     ScaledBeta(0.0, 6.0, 2.0, 1.0),
-    MovedBeta(0.0, 5.3, 0.4, 0.7),
-    MovedBeta(-1.0, 2.0, -0.3, 0.5, 2.0, 3.0),
     Normal(-1.0, 0.5),
     HalfNormal(5.0),
 ]

@@ -32,7 +32,7 @@ from animalcat.layouts.model.links import (
     WeightedSum,
 )
 from animalcat.layouts.model.nodes import KINDS, LIKELIHOODS, default_source
-from animalcat.layouts.model.priors import PRIORS, HalfNormal, MovedBeta, Normal, ScaledBeta
+from animalcat.layouts.model.priors import PRIORS, HalfNormal, Normal, ScaledBeta
 from animalcat.layouts.model.spec import (
     Bernoulli,
     Beta,
@@ -185,8 +185,6 @@ def layouts(draw: st.DrawFn, covered: bool = False) -> Layout:
     performances: list[str] = []
     for i in range(count):
         prior = ScaledBeta(0.0, draw(number), draw(number), draw(number))
-        if draw(st.booleans()) and not covered:
-            prior = MovedBeta(0.0, prior.high, draw(number) - 1.5, draw(number))
         latents.append(Latent(f"ability{i}", "capability", "u", prior))
         demand = draw(
             st.sampled_from(

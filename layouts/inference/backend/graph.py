@@ -19,7 +19,7 @@ import pytensor.tensor as pt
 
 from animalcat.layouts.model.expressions import evaluate
 from animalcat.layouts.model.likelihood import LEAST, LEAST_SIZE, log_beyond
-from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, Prior, ScaledBeta
+from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial, Layout, Likelihood
 from animalcat.text.formulas import Call, Expression, names, substitute
 
@@ -35,11 +35,6 @@ each has its own, with its number after an underscore; a missing one has any val
 WEIGHTS: Final = "weights"
 """Name of the data (instances,) of a weighted model: how many outcomes each counts as. With several
 outcomes, each has its own."""
-
-_TENSOR: Final[Any] = pt
-_STEP: Final = 0.02
-_TABLE: Final[Floats] = np.arange(-8.0, 8.0 + _STEP, _STEP)
-"""Standard normal values at which quantile functions without a closed form are tabulated."""
 
 FOLDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "add": lambda a, b: a + b,
@@ -292,51 +287,8 @@ def _name(name: str, layout: Layout, outcome: int) -> str:
     return name if len(layout.outcomes) == 1 else f"{name}_{outcome}"
 
 
-def quantile(prior: Prior, z: Any) -> Any:
-    """Symbolic value of a prior at standard normal values, like `Prior.from_standard`.
-
-    Args:
-        prior: The prior.
-        z: Symbolic, any shape.
-    """
-    match prior:
-        case Normal(mean, sd):
-            return mean + sd * z
-        case MovedBeta():
-            return quantile(prior.base, prior.location + prior.scale * z)
-        case ScaledBeta(low, high, alpha, 1.0):
-            return low + (high - low) * _normal_cdf(z) ** (1.0 / alpha)
-        case ScaledBeta(low, high, 1.0, beta):
-            return low + (high - low) * (1.0 - _normal_cdf(-z) ** (1.0 / beta))
-        case _:
-            return _tabulate_quantile(prior, z)
-
-
-def _normal_cdf(z: Any) -> Any:
-    return 0.5 * _TENSOR.erfc(-z / np.sqrt(2.0))
-
-
-def _tabulate_quantile(prior: Prior, z: Any) -> Any:
-    """A quantile function without a closed form, by cubic interpolation; accurate to 1e-6."""
-    values = prior.from_standard(_TABLE)
-    slopes = _TENSOR.constant(np.gradient(values, _TABLE, edge_order=2) * _STEP)
-    known = _TENSOR.constant(values)
-    place = (pm.math.clip(z, _TABLE[0], _TABLE[-1] - 1e-9) - _TABLE[0]) / _STEP
-    i = _TENSOR.cast(_TENSOR.floor(place), "int64")
-    t = place - i
-    left, right = known[i], known[i + 1]
-    return (
-        left * (1.0 + 2.0 * t) * (1.0 - t) ** 2
-        + slopes[i] * t * (1.0 - t) ** 2
-        + right * t**2 * (3.0 - 2.0 * t)
-        + slopes[i + 1] * t**2 * (t - 1.0)
-    )
-
-
 def _prior(name: str, prior: Prior) -> Any:
     match prior:
-        case MovedBeta():
-            return pm.Deterministic(name, quantile(prior, pm.Normal(f"{name}_z", 0.0, 1.0)))
         case Normal(mean, sd):
             return pm.Normal(name, mean, sd)
         case HalfNormal(scale):

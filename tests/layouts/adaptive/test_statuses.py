@@ -40,7 +40,7 @@ from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.summary import NodeSummary, evidence_at_ends
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, Prior, ScaledBeta
+from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
 from animalcat.layouts.reporting.profile import NOT_READ
 from animalcat.service.measuring.profile_words import STATUS_MEANS
 
@@ -52,7 +52,6 @@ PRIORS: Final[list[Prior]] = [
     ScaledBeta(0.0, 1.0, 1.0, 10.0),
     Normal(0.0, 1.0),
     HalfNormal(3.0),
-    MovedBeta(0.0, 5.0, 0.7, 0.4),
 ]
 DRAWN: Final = settings(
     max_examples=100,
