@@ -14,6 +14,7 @@ from animalcat.cli.main import build
 from animalcat.doors.inspect import adaptive
 from animalcat.doors.inspect.logs import LogError
 from animalcat.doors.inspect.results import export, read_profile, read_profiles, read_results
+from animalcat.layouts.inference.backend import nuts
 from animalcat.outcomes import read_outcomes
 from animalcat.service.reporting.comparison import MixedError, compare
 from tests.doors.inspect.sums import sums
@@ -104,7 +105,9 @@ def test_reading_a_log_in_an_event_loop_leaves_asyncio_as_it_is(
 
 
 def test_a_fit_by_nuts_asks_for_its_extra(logs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "nutpie", None)
+    for name in ("nutpie", "nutpie._lib"):
+        monkeypatch.setitem(sys.modules, name, None)
+    nuts.library.cache_clear()  # a fit of another test has imported it
     words = ["profile", "export", logs[0], "--format", "json", "-o", "none.json"]
     shown = CliRunner().invoke(build(words), words)
     assert shown.exit_code == 2
