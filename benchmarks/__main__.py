@@ -20,6 +20,7 @@ PARTS: Final[Mapping[str, str]] = {
     "layouts": "updates, choices and fits",
     "saving": "what adaptive choice saves beside a random order",
     "coverage": "whether intervals contain the true value, and how sessions end",
+    "peers": "other ways of adaptive testing, on the same items",
     "comparing": "agents told apart or alike, beside an oracle",
     "recovery": "profiles of agents with planted limits",
     "demo": "how often the demo finds what it planted",
@@ -33,7 +34,7 @@ IN_PARTS: Final = ("saving", "coverage", "recovery")
 """Those of `COVERS` that keep a file for each of their sections by themselves."""
 COLUMNS: Final = (
     *("name", "cold", "warm", "median", "p99", "unit", "baseline", "ratio"),
-    *("value", "low", "high", "target", "aim", "met", "note"),
+    *("value", "low", "high", "target", "aim", "met", "brier", "more", "seconds", "note"),
 )
 
 

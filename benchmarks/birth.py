@@ -20,6 +20,7 @@ COVERS: Final[Mapping[str, str]] = {
     "service": "animalcat/client envs protos service benchmarks/service.py",
     "saving": "layouts benchmarks/saving.py benchmarks/sessions.py benchmarks/synthetic.py",
     "coverage": "layouts benchmarks/coverage.py benchmarks/sessions.py benchmarks/synthetic.py",
+    "peers": "layouts doors/clinic/population.py benchmarks/peers.py",
     "recovery": "arena_configs envs layouts service benchmarks/recovery*.py",
 }
 """By part whose figures stand on pages: files and folders whose change makes them due."""

@@ -86,6 +86,12 @@ def read_entrants(
     return OutcomeTable(covered, table.agents, table.outcomes)
 
 
+def table_of(name: str, data: Path) -> OutcomeTable:
+    """What calibrates a shipped layout: outcomes on the paper's instances, or on all arenas."""
+    every = [path.stem for path in (data / "animal-ai-competition").glob("*.yaml")]
+    return read_entrants(load_layout(name), data, INSTANCES if name == "aaio" else every)
+
+
 def with_chance(instances: Instances, outcomes: Floats) -> Instances:
     """Set the column `chance` as the paper does: to 1 less the average outcome."""
     kept = [column for column in instances.columns if column != CHANCE]
