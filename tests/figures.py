@@ -3,8 +3,10 @@
 A mark behind figures says where they come from, `<!-- figures: FILE | ROW | KEY ... -->`: a file of
 benchmarks/results, the name of a row or a part of several, and a key for each number before the
 mark. A dash skips a number, `%` after a key makes percents of it; `least` and `most` are those of
-all these rows. `python -m tests.figures` lists the figures, and which are due: those whose code has
-changed since they were measured, or that were kept without a digest of it.
+all these rows. Behind a table the row may be `COLUMN: CELL`: then every cell has a number for each
+key, of the row that is called as its column and the first cell of its line.
+`python -m tests.figures` lists the figures, and which are due: those whose code has changed since
+they were measured, or that were kept without a digest of it.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ PAGES: Final = (
 )
 """Where marks are looked for."""
 MARK: Final = re.compile(r"<!-- figures: ([^|]+?) \| ([^|]*?) \| (.+?) -->")
+BY_CELL: Final = "COLUMN: CELL"
 NUMBER: Final = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-\d+)?")
 
 
@@ -102,11 +105,25 @@ def read_figures(page: Path) -> Iterator[Figures]:
             keys = mark[3].split()
             found = NUMBER.findall(re.sub(r"<!--.*?-->|\]\([^)]*\)", "", block[: mark.start()]))
             name = page.relative_to(ROOT).as_posix()
+            if mark[2] == BY_CELL:
+                yield from _cells(name, block[: mark.start()], mark[1], tuple(keys))
+                continue
             if len(found) < len(keys):
                 raise ValueError(f"{name}: {mark[0]} has more keys than numbers before it")
             pairs = zip(found[-len(keys) :], keys, strict=True)
             said, meant = zip(*((n, k) for n, k in pairs if k != "-"), strict=True)
             yield Figures(name, said, mark[1], mark[2], meant)
+
+
+def _cells(page: str, table: str, file: str, keys: tuple[str, ...]) -> Iterator[Figures]:
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    (_, *columns), _, *rows = ([cell.strip() for cell in one.split("|")[1:-1]] for one in lines)
+    for first, *cells in rows:
+        for column, cell in zip(columns, cells, strict=True):
+            if found := NUMBER.findall(cell):
+                if len(found) != len(keys):
+                    raise ValueError(f"{page}: {cell} has not one number for each of {keys}")
+                yield Figures(page, tuple(found), file, f"{column}: {first}", keys)
 
 
 def all_figures() -> list[Figures]:
