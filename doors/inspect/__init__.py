@@ -10,12 +10,12 @@ for solvers of others. `read_logs` gives the outcomes in logs of any tasks as a 
 `read_profiles` the profiles of logs, a row for each. The extra `inspect` brings what they need.
 These names load when they are first used.
 
-A sample's way: `plan` has its demands (of tables that `sheets` reads), `session` chooses it,
-`source` gives it to inspect_ai and takes in what came of it (`logs`), and `report` says what that
-tells; `results` does it all again from a log. `tables` reads logs of any tasks, `stopping` stops
-early, `_registry` is what inspect_ai loads. `arenas` lets a model play a session as a task.
-`showing` is what `animalcat profile` does with a log, and `command` is `animalcat session export`,
-which writes a session as one (`session_log`).
+A sample's way: `plan` has its demands (of tables that `sheets` reads), `earlier` what other models
+teach of it, `session` chooses it, `source` gives it to inspect_ai and takes in what came of it
+(`logs`), and `report` says what that tells; `results` does it all again from a log. `tables` reads
+logs of any tasks, `stopping` stops early, `_registry` is what inspect_ai loads. `arenas` lets a
+model play a session as a task. `showing` is what `animalcat profile` does with a log, and `command`
+is `animalcat session export`, which writes a session as one (`session_log`).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.library.choice import load_for
 from animalcat.layouts.model.frames import NAME, PARADIGM, instances_in
 from animalcat.layouts.model.instances import left_out
-from animalcat.layouts.model.nodes import Bernoulli, Binomial
+from animalcat.layouts.model.nodes import Bernoulli, Beta, Binomial
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from animalcat.text.ranges import Range, check_ranges
 
@@ -133,6 +133,25 @@ class Plan:
     def most(self) -> int:
         """The most that an outcome may be: 1, or the number of runs where it counts successes."""
         return self.epochs if isinstance(self.layout.outcome, Binomial) else 1
+
+    def outcome(self, score: float) -> float:
+        """One run's score as the layout has it: success or failure, or a share.
+
+        Raises:
+            LogError: It is none of the layout's.
+        """
+        layout, mark, falling = self.layout, self.pass_mark, self.falling
+        if mark is not None:
+            return float(score <= mark if falling else score >= mark)
+        if not isinstance(layout.outcome, Beta) and score not in (0.0, 1.0):
+            raise LogError(
+                f"a score is {score:g}, and layout {layout.name} takes right or wrong: give a "
+                "layout whose outcome is a score (beta), or say by pass_mark= which score is "
+                "enough, and every partial answer that reaches it is right"
+            )
+        if not 0.0 <= score <= 1.0:
+            raise LogError(f"a score is {score:g}, and one from 0 to 1 is expected")
+        return 1.0 - score if falling else score
 
     def learner(self) -> Learner:
         """A learner that was told nothing yet.

@@ -10,7 +10,6 @@ from animalcat.doors.inspect.logs import Came, LogError, came_of
 from animalcat.doors.inspect.plan import Plan
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.policy import RANDOM, Choice
-from animalcat.layouts.model.nodes import Beta
 
 Run: TypeAlias = tuple[str, int]
 """The id of a sample, as text, and its epoch."""
@@ -113,25 +112,10 @@ class Session:
         """
         runs = self.came_of(choice)
         scores = [run.outcome for run in runs if late or not run.late]
-        each = [self._single(score) for score in scores if score is not None]
+        each = [self.plan.outcome(score) for score in scores if score is not None]
         if not runs or len(each) < len(runs):
             return None
         return sum(each) if self.plan.most > 1 else sum(each) / len(each)
-
-    def _single(self, score: float) -> float:
-        """One run's score as the layout has it: success or failure, or a share."""
-        layout, mark, falling = self.plan.layout, self.plan.pass_mark, self.plan.falling
-        if mark is not None:
-            return float(score <= mark if falling else score >= mark)
-        if not isinstance(layout.outcome, Beta) and score not in (0.0, 1.0):
-            raise LogError(
-                f"a score is {score:g}, and layout {layout.name} takes right or wrong: give a "
-                "layout whose outcome is a score (beta), or say by pass_mark= which score is "
-                "enough, and every partial answer that reaches it is right"
-            )
-        if not 0.0 <= score <= 1.0:
-            raise LogError(f"a score is {score:g}, and one from 0 to 1 is expected")
-        return 1.0 - score if falling else score
 
     def _tell(self) -> bool:
         """Tell the next outcome in the order of choosing; False if it has not come."""

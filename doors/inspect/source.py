@@ -6,8 +6,9 @@ import hashlib
 import json
 import logging
 import math
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import wraps
 from itertools import count
@@ -42,6 +43,7 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import materialize_media, registry_info
 
+from animalcat.doors.inspect.earlier import teach
 from animalcat.doors.inspect.logs import KEY, Came, came_of, inside, metadata_of, record_of
 from animalcat.doors.inspect.plan import Demands, Plan, PlanError, Stop, make_plan
 from animalcat.doors.inspect.report import (
@@ -209,6 +211,7 @@ def adaptive(
     *,
     model: Any = None,
     args: Mapping[str, Any] | None = None,
+    earlier: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Task:
     """Make a task adaptive: it runs the most informative samples, until the model is known.
@@ -239,12 +242,15 @@ def adaptive(
         seed: Seed of all randomness.
         model: The model to evaluate; by default the one that inspect_ai is given.
         args: Arguments of the task, where it is named.
+        earlier: Logs of the same samples by two or more other models, or folders of logs. They say
+            how hard each sample is beyond its demands.
         **options: What else `animalcat.doors.inspect.plan.make_plan` takes: `at_once`, `epochs`,
             `pass_mark`, `falling`, `exposures`, `exposure`, `common`, `group`, `variant`,
             `partial`, `policy`, `target`, `max_tokens`, `max_cost`.
 
     Raises:
         PlanError: The task has no samples, ids are not unique, demands are missing or all alike.
+        LogError: A log of `earlier` cannot be read, or is of other samples.
         ValueError: The layout, the policy or the rule is wrong, or a demand is out of range.
     """
     given = _load_task(task, args or {})
@@ -259,6 +265,8 @@ def adaptive(
     plan = make_plan(samples, layout, demands, score=score, stop=stop, seed=seed, **options)
     if plan.pass_mark is None and not isinstance(plan.layout.outcome, Beta):
         _insist_on_right_or_wrong((given.scorer or ())[counts], plan.layout.name)
+    if earlier is not None:
+        plan = teach(plan, {str(one.id): one for one in samples}, earlier)
     for note in plan.notes:
         _log.warning(note)
     source = AdaptiveSource(plan, samples)

@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 from inspect_ai import Task, eval, eval_retry, eval_set
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
-from inspect_ai.model import ModelOutput
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
+from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import Score, Target, includes, match, mean, scorer
 from inspect_ai.solver import Generate, TaskState, generate, solver
 from inspect_ai.util import sandbox
@@ -36,7 +36,7 @@ from animalcat.doors.inspect.session import Session, replay_session
 from animalcat.doors.inspect.sheets import read_sheet
 from animalcat.layouts import load_layout
 from tests.doors.inspect.slow_sums import chosen, plain
-from tests.doors.inspect.sums import adder, answer, samples, sums
+from tests.doors.inspect.sums import adder, answer, model_output, samples, sums
 
 HERE = Path(__file__).parent
 SLOW = HERE / "slow_sums.py"
@@ -439,6 +439,38 @@ def test_the_accuracy_may_be_the_target() -> None:
     assert 0.0 < rate["high"] - rate["low"] <= 0.4
     assert not rate["approximate"]
     assert narrow.end.startswith("the interval of the success rate is 0.")
+
+
+def test_logs_of_earlier_models_say_how_hard_each_sample_is(tmp_path: Path) -> None:
+    """Three models find one sum harder than its length says, and a fourth is told so."""
+
+    hard = str(samples()[2].input)
+
+    def of_length(most: int) -> Any:
+        def told(asked: list[Any], *_: Any) -> ModelOutput:
+            numbers = [int(one) for one in re.findall(r"\d+", asked[-1].text)]
+            right = len(numbers) <= most and asked[-1].text != hard
+            return model_output(str(sum(numbers) + (not right)))
+
+        return told
+
+    for most in (5, 7, 9):
+        with_name = get_model("mockllm/model", custom_outputs=of_length(most))
+        log = run(sums(), tmp_path / "earlier", model=with_name)
+        log.eval.model = f"mockllm/{most}"
+        write_eval_log(log, log.location)
+    options: dict[str, Any] = {"layout": LAYOUT, "demands": {"difficulty": "length"}}
+    task = adaptive(sums(), **options, earlier=tmp_path / "earlier")
+    plan: Plan = task.sample_source.plan  # pyright: ignore
+    assert plan.notes[-1].startswith("how hard 40 of 40 samples are was learnt from logs of 3")
+    taught = dict(plan.layout.calibration.instances)  # pyright: ignore
+    assert taught["sum-02"].easiness < taught["sum-03"].easiness - 1.0
+    log = run(adaptive(sums(), **options, stop=8, earlier=tmp_path / "earlier"), tmp_path / "new")
+    assert "learnt from logs of 3 models" in json.dumps(log.metadata[PROFILE])
+    moved = [one.model_copy(update={"id": f"sum-{i:02d}"}) for i, one in enumerate(samples()[1:])]
+    other = Task(dataset=MemoryDataset(moved), solver=generate(), scorer=match(numeric=True))
+    with pytest.raises(LogError, match="its sample 'sum-00' is another one than in this task"):
+        adaptive(other, **options, earlier=tmp_path / "earlier")
 
 
 # Input that is wrong
