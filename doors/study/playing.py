@@ -85,7 +85,7 @@ class Seat:
         self._back = 0.0
         self._midway = False
         self._driving: asyncio.Task[None] | None = None
-        self._ending = set[asyncio.Task[None]]()
+        self._ending = dict[EvaluationStream, asyncio.Task[None]]()
 
     @property
     def busy(self) -> bool:
@@ -122,7 +122,7 @@ class Seat:
 
     async def stop(self) -> None:
         """Leave, since the study stops here or the participant has withdrawn."""
-        tasks = [*self._ending]
+        tasks = [*self._ending.values()]
         if self._driving is not None:
             tasks.append(self._driving)
         for task in tasks:
@@ -182,7 +182,7 @@ class Seat:
             if self._midway:
                 self._midway = False
                 stream.cancel()  # whoever comes next, perhaps another process, goes on
-            elif begun and not any(t.get_name() == stream_name(stream) for t in self._ending):
+            elif begun and stream not in self._ending:
                 # What was chosen and not begun was shown to nobody, and is played later.
                 await asyncio.shield(stream.leave(dismissed=True))
 
@@ -193,13 +193,14 @@ class Seat:
         frame = await stream.receive()
         start = frame.episode_start
         run, self._found = self._found, None
-        # Without a step and a file, what was begun at the service was shown to nobody.
-        self._midway = start.HasField("step") and (run is not None or start.step > 0)
-        if run is not None and not self._midway:
+        if run is not None and not (start.HasField("step") and run.episode == start.episode):
             await self._settle(part, session, run)
+            run = None
             if self._store.participant(self._id).part != part:
                 await self._tell(t="page")
                 return None
+        # Without a step and a file, what was begun at the service was shown to nobody.
+        self._midway = start.HasField("step") and (run is not None or start.step > 0)
         if frame.HasField("session_end"):
             await self._over(part)
             return None
@@ -392,9 +393,8 @@ class Seat:
                     pass
             stream.cancel()
 
-        task = asyncio.create_task(end(), name=stream_name(stream))
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        self._ending[stream] = asyncio.create_task(end())
+        self._ending[stream].add_done_callback(lambda _: self._ending.pop(stream))
 
     async def _is_ready(self, **what: int) -> dict[str, Any] | None:
         """Tell every page what comes next until the participant begins; None if they are away.
@@ -498,24 +498,22 @@ def sum_timings(
     )
 
 
-def stream_name(stream: EvaluationStream) -> str:
-    """Return the name of the task that stays with a stream until its session has ended."""
-    return f"end of stream {id(stream)}"
-
-
 async def warm_up(client: AsyncClient, study: Study) -> None:
     """Begin a session of each layout that is played, and delete it, so that nobody waits for it.
 
     A server takes seconds for the first session of a layout, and less than one for the next.
     """
     plays = [study.measured(condition.name) for condition in study.conditions] or [study.play]
-    for play in {(p.battery, p.layout, p.variant): p for p in plays}.values():
-        with suppress(AnimalcatError, grpc.aio.AioRpcError):  # which whoever plays is told
+    agent = f"warming-{study.study}"
+    with suppress(AnimalcatError, grpc.aio.AioRpcError):  # which whoever plays is told
+        async for left in client.sessions(agent=agent):  # by a study that was killed
+            await forget(client, left.id)
+        for play in {(p.battery, p.layout, p.variant): p for p in plays}.values():
             options = {**_usual_options(study, play), **play.options}
-            made = await client.create_session(agent="warming", **options)
+            made = await client.create_session(agent=agent, **options)
             stream = _stream(client)
             try:
-                await stream.open(f"sessions/{made.id}", "warming", None)
+                await stream.open(f"sessions/{made.id}", agent, None)
                 await stream.receive()  # the first arena is built
             finally:
                 stream.cancel()

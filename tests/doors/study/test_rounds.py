@@ -170,6 +170,7 @@ async def test_the_first_arena_is_built_before_anybody_plays_and_nothing_stays(
     await service.import_files(LONG, "tiny")
     (tmp_path / "study.yaml").write_text(STUDY)
     async with aconnect(service.running.address) as client:
+        await client.create_session(agent="warming-finding-things", battery="tiny")  # of a kill
         await warm_up(client, read_study(tmp_path / "study.yaml"))
         assert built == [0]
         assert await client.list_sessions() == []
