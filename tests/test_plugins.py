@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from hashlib import sha256
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,16 @@ import pytest
 
 import animalcat
 from animalcat.arena_configs.families.library import load_family
+from animalcat.cli.session.options import _plan
 from animalcat.envs.agents.load import AgentLoadError, check_name, load_agent
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec
 from animalcat.extending import plugins
 from animalcat.extending.plugins import Plugin, PluginError, PluginNotAllowedError
+from animalcat.layouts.adaptive.policy import PluginSelector
 from animalcat.layouts.library import load_layout
 from animalcat.service.host.private import server_for
+from animalcat.values.options import SessionOptions, options_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "plugins.md").read_text().partition("\n## Doors")[0]
@@ -192,6 +197,37 @@ def test_a_server_loads_nothing_that_its_operator_did_not_allow(site: Path) -> N
     plugins.load("export", "lines")
 
 
+def test_a_policy_in_a_file_is_run_where_it_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins._process, "limits", [])
+    (policy,) = [text for name, text in BLOCK.findall(PAGE) if name.endswith("policy.py")]
+    path = tmp_path / "hardest.py"
+    path.write_text(policy)
+    name = "hardest.py:Hardest"
+    with plugins_forgotten():
+        with plugins.only([str(path)]):
+            known = plugins.find("policy", name)
+            assert known is not None
+            assert known.digest == sha256(policy.encode()).hexdigest()
+            assert known.words == f"policy {name} of hardest.py (sha256 {known.digest[:12]})"
+            assert PluginSelector(name)
+            with pytest.raises(PluginError, match=r"no class Easiest in the file; .*: Hardest"):
+                plugins.load("policy", "hardest.py:Easiest")
+            assert plugins.words_of_change(known) == ""
+            path.write_text(policy + "# mended\n")
+            assert "was hardest.py (sha256" in plugins.words_of_change(known)
+            with pytest.raises(PluginError, match="start this process again"):
+                plugins.load("policy", name)
+        with plugins.only([]), pytest.raises(PluginNotAllowedError, match="PATH/TO/hardest"):
+            plugins.words_of_change(known)
+        with pytest.raises(PluginError, match="and there is no file lost"):
+            plugins.only(["lost.py"]).__enter__()
+    asked = dict.fromkeys(options_of(SessionOptions)) | {"policy": f"{path}:Hardest"}
+    # The command's own server may run what the command names.
+    assert _plan("builtin:random", "introductory", **asked).plugins == (str(path),)
+
+
 @pytest.fixture(scope="module")
 def installed_packages(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where the page's package and others are installed, for other processes."""
@@ -201,8 +237,9 @@ def installed_packages(wheel: Path, tmp_path_factory: pytest.TempPathFactory) ->
     pretend_install(site, "broken-package", points, broken_policy="raise OSError('no such card')\n")
     pretend_install(site, "other-package", "[animalcat.policies]\nother = other_policy:Policy\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(site))
-        patch.setenv("ANIMALCAT_ALLOWED_PLUGINS", f'["{PACKAGE}", "broken-package"]')
+        patch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+        allowed = [PACKAGE, "broken-package", str(site / "animalcat_example" / "policy.py")]
+        patch.setenv("ANIMALCAT_ALLOWED_PLUGINS", json.dumps(allowed))
         yield site
 
 
@@ -257,10 +294,13 @@ def test_a_session_of_plugins_from_start_to_export(
             ("broken", "PLUGIN_BROKEN", "broken-package 2.0 .*OSError: no such card"),
             ("other", "PLUGIN_NOT_ALLOWED", "'other' is a plugin of .* other-package 2.0"),
             ("hardst", "INVALID_REQUEST", "no policy is named 'hardst'; there are: .*hardest"),
+            ("my/own.py:Own", "PLUGIN_NOT_ALLOWED", "'own.py:Own' is in a file, and this server "),
         ):
             with pytest.raises(animalcat.AnimalcatError, match=words) as refused:
                 client.create_session(agent="any", **{**asked, "policy": policy})
             assert refused.value.code == code
+        own = client.create_session(agent="any", **{**asked, "policy": "my/policy.py:Hardest"})
+        assert own.spec.plugins[0].words.startswith("policy policy.py:Hardest of policy.py (sha256")
         waiting = client.create_session(agent="any", max_episodes=3, **asked)
         assert waiting.spec.plugins == used
 
@@ -274,7 +314,7 @@ def test_a_session_of_plugins_from_start_to_export(
         assert refused.value.code == "PLUGIN_CHANGED"
         was, now = used[0], plugin_there()
         assert f"the policy 'hardest' was {was.source}, and is {now.source}" in str(refused.value)
-        assert "install animalcat-example 1.0 again as it was" in str(refused.value)
+        assert f"bring back {used[0].source}" in str(refused.value)
         path.write_text(before)
         assert client.pause_session(waiting).paused
         path.write_text(before.replace("argmin", "argmax"))

@@ -1,10 +1,15 @@
-"""Objects and small arenas that several tests use."""
+"""Objects, small arenas and tables of outcomes that several tests use."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from animalcat.arena_configs.model import Item, Vector3
+from animalcat.cli.layout.outcomes import _cover, _table
+from animalcat.layouts.model.instances import CoveredOutcomes
+from animalcat.layouts.model.spec import Layout
 
 
 def thing(
@@ -49,3 +54,10 @@ ON_FOOT = {
     ),
 }
 """Arenas that an agent can solve by walking, with nothing moving in them."""
+
+
+def covered_outcomes(
+    source: Path | str, agents: Sequence[str], layouts: Sequence[Layout]
+) -> CoveredOutcomes:
+    """The outcomes of a table that layouts describe, as the commands of layouts read it."""
+    return _cover(*_table(source, agents), layouts)

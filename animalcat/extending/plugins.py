@@ -12,6 +12,8 @@ from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from animalcat.extending.files import class_in, split_name
+
 Kind: TypeAlias = Literal["agent", "policy", "backend", "export", "layout", "family"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 """What a plugin may be."""
@@ -43,9 +45,9 @@ class Plugin:
     Attributes:
         kind: One of `KINDS`.
         name: Name of its entry point, by which it is asked for.
-        distribution: Name of the package that it comes with.
-        version: Version of that.
-        digest: SHA-256 over the package's files, in hexadecimal.
+        distribution: Name of the package that it comes with, or of the file that it is in.
+        version: Version of that; a file has none.
+        digest: SHA-256 over the package's files, or of the file, in hexadecimal.
     """
 
     kind: Kind
@@ -57,7 +59,7 @@ class Plugin:
     @property
     def source(self) -> str:
         """Which package it is of, in words."""
-        return f"{self.distribution} {self.version} (sha256 {self.digest[:SHORT]})"
+        return f"{self.distribution} {self.version}".strip() + f" (sha256 {self.digest[:SHORT]})"
 
     @property
     def stamp(self) -> str:
@@ -75,8 +77,8 @@ class _Process:
     """What this process may load, and what it has loaded."""
 
     limits: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
-    """The distributions that each server in it may load, of which those count that all may; without
-    any, the process is its user's own and may load all."""
+    """The distributions and files that each server in it may load, of which those count that all
+    may; without any, the process is its user's own and may load all."""
     loaded: dict[tuple[str, str], tuple[Plugin, Any]] = field(
         default_factory=dict[tuple[str, str], tuple[Plugin, Any]]
     )
@@ -96,18 +98,27 @@ def only(distributions: Iterable[str]) -> Generator[None]:
 
     A server lives within such a block: what it loads is code that its operator has to allow.
 
+    Args:
+        distributions: Their names, and paths of files whose policies may be loaded too.
+
     Raises:
-        PluginError: No plugin comes with one of them.
+        PluginError: No plugin comes with one of them, which is no file either.
     """
     wanted = list(distributions)
     there = {same_name(_owner(entry).name) for entry in _entries()} if wanted else set[str]()
+    allowed: list[str] = []
     for name in wanted:
-        if same_name(name) not in there:
+        if same_name(name) in there:
+            allowed.append(same_name(name))
+        elif name.endswith(".py") and Path(name).is_file():
+            allowed.append(str(Path(name).absolute()))
+        else:
+            file = f", and there is no file {name}" * name.endswith(".py")
             raise PluginError(
-                f"no plugin comes with a package {name!r} that is installed here; "
+                f"no plugin comes with a package {name!r} that is installed here{file}; "
                 f"{_join_names('packages with plugins', there)}. `animalcat doctor` shows them"
             )
-    limit = frozenset(map(same_name, wanted))
+    limit = frozenset(allowed)
     _process.limits.append(limit)
     try:
         yield
@@ -124,7 +135,7 @@ def find(kind: Kind, name: str) -> Plugin | None:
     """Return the plugin of a name; None if there is none. None of its code is run.
 
     Raises:
-        PluginError: Several packages have one of this name.
+        PluginError: Several packages have one of this name, or its file may not be run.
     """
     entry = _entry(kind, name)
     return None if entry is None else _describe(kind, entry)
@@ -167,22 +178,6 @@ def allowed_names(kind: Kind) -> tuple[str, ...]:
     return tuple(sorted({e.name for e in entries if same_name(_owner(e).name) in packages}))
 
 
-def check_allowed(plugin: Plugin) -> None:
-    """Check that this process may run the code of a plugin.
-
-    Raises:
-        PluginNotAllowedError: It may not; the message says how it may.
-    """
-    packages, package = _limit(), plugin.distribution
-    if packages is None or same_name(package) in packages:
-        return
-    raise PluginNotAllowedError(
-        f"the {plugin.kind} {plugin.name!r} is a plugin of the package {package} {plugin.version}, "
-        "whose code this server may not run. If you trust that package, say --allow-plugin "
-        f"{package} to `animalcat serve`, or to a command that starts a server of its own"
-    )
-
-
 def load(kind: Kind, name: str) -> Any:
     """Import what a plugin's entry point names, and return it.
 
@@ -195,7 +190,13 @@ def load(kind: Kind, name: str) -> Any:
     if entry is None:
         raise PluginError(f"there is no {kind} {name!r}; {_join_names('plugins', names(kind))}")
     plugin = _describe(kind, entry)
-    check_allowed(plugin)
+    packages, package = _limit(), plugin.distribution
+    if entry.dist and packages is not None and same_name(package) not in packages:
+        raise PluginNotAllowedError(
+            f"the {kind} {name!r} is a plugin of the package {package} {plugin.version}, "
+            "whose code this server may not run. If you trust that package, say --allow-plugin "
+            f"{package} to `animalcat serve`, or to a command that starts a server of its own"
+        )
     known = _process.loaded.get((kind, name))
     if known is not None:
         if known[0] != plugin:
@@ -205,13 +206,13 @@ def load(kind: Kind, name: str) -> Any:
             )
         return known[1]
     try:
-        thing = entry.load()
+        thing = entry.load() if entry.dist else _class_of(entry)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         raise PluginError(
-            f"the {kind} {name!r} of {plugin.source} breaks when it is imported ({entry.value}): "
-            f"{type(error).__name__}: {error}. Mend or uninstall that package"
+            f"the {kind} {name!r} of {plugin.source} breaks when it is imported: "
+            f"{type(error).__name__}: {error}. Mend it, or leave it out"
         ) from error
     _process.loaded[kind, name] = plugin, thing
     return thing
@@ -259,9 +260,15 @@ def text(kind: Kind, name: str) -> str:
 
 
 def words_of_change(known: Plugin) -> str:
-    """Return what has become of a plugin since, in a sentence; empty if it is as it was."""
+    """Return what has become of a plugin since, in a sentence; empty if it is as it was.
+
+    Raises:
+        PluginNotAllowedError: It is in a file that this process may not run.
+    """
     try:
         now = find(known.kind, known.name)
+    except PluginNotAllowedError:
+        raise
     except PluginError as error:
         return str(error)
     if now == known:
@@ -287,6 +294,15 @@ def places(kind: Kind, name: str) -> list[Path]:
     return sorted(path for path in found if path.name != ".." and path.exists())
 
 
+def _class_of(entry: EntryPoint) -> type[Any]:
+    """The class that a policy in a file names."""
+    name = split_name(entry.name)[1]
+    found = class_in("policy", Path(entry.value), name)
+    if isinstance(found, list):
+        raise LookupError(f"no class {name} in the file; there are: {', '.join(found) or 'none'}")
+    return found
+
+
 def _entries(kind: Kind | None = None) -> list[EntryPoint]:
     kinds = KINDS if kind is None else (kind,)
     return [
@@ -297,12 +313,32 @@ def _entries(kind: Kind | None = None) -> list[EntryPoint]:
     ]
 
 
-def _entry(kind: Kind, name: str) -> EntryPoint | None:
-    """The entry point of a name.
+def _in_file(name: str, file: str) -> EntryPoint:
+    """What stands for an entry point where a policy is named as FILE.py:Class: it has no package.
 
     Raises:
-        PluginError: Several packages have one.
+        PluginNotAllowedError: This process may not run such a file.
     """
+    limit = _limit()
+    there = [file] if limit is None else [one for one in limit if Path(one).name == file]
+    if len(there) != 1:
+        may = "several files of this name" if there else "no such file"
+        raise PluginNotAllowedError(
+            f"the policy {name!r} is in a file, and this server may run {may}. If you trust it, "
+            f"say --allow-plugin PATH/TO/{file} to `animalcat serve`, or to a command that starts "
+            "a server of its own"
+        )
+    return EntryPoint(name, there[0], GROUPS["policy"])
+
+
+def _entry(kind: Kind, name: str) -> EntryPoint | None:
+    """The entry point of a name, or what stands for it.
+
+    Raises:
+        PluginError: Several packages have one, or its file may not be run.
+    """
+    if kind == "policy" and (file := split_name(name)[0]):
+        return _in_file(name, file)
     found = [entry for entry in _entries(kind) if entry.name == name]
     if len(found) > 1:
         packages = " and ".join(sorted(f"{_owner(e).name} {_owner(e).version}" for e in found))
@@ -319,6 +355,13 @@ def _owner(entry: EntryPoint) -> Distribution:
 
 
 def _describe(kind: Kind, entry: EntryPoint) -> Plugin:
+    if entry.dist is None:
+        path = Path(entry.value)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise PluginError(f"the policy {entry.name!r}: {error.strerror}") from error
+        return Plugin(kind, entry.name, path.name, "", hashlib.sha256(content).hexdigest())
     owner = _owner(entry)
     return Plugin(kind, entry.name, owner.name, owner.version, digest(owner))
 

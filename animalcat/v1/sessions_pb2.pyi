@@ -1400,11 +1400,11 @@ class Plugin(_message.Message):
     name: _builtins.str
     """Name of it."""
     distribution: _builtins.str
-    """The package that it comes with."""
+    """The package that it comes with, or the name of the file that it is in."""
     version: _builtins.str
-    """Version of that."""
+    """Version of the package; empty for a file."""
     digest: _builtins.str
-    """SHA-256 over the package's files, in hexadecimal."""
+    """SHA-256 over the package's files, or of the file, in hexadecimal."""
     def __init__(
         self,
         *,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
+from pathlib import Path
 from textwrap import wrap
 from types import NoneType
 from typing import (
@@ -31,6 +32,7 @@ from typing import (
 )
 
 from animalcat.envs.types import CameraSpec, ObservationSpec
+from animalcat.extending.files import split_name
 from animalcat.layouts.adaptive.plan import POLICIES
 from animalcat.text.ranges import Range, ranges_of
 from animalcat.values.campaigns import CampaignSpec
@@ -135,7 +137,7 @@ class SharedOptions(TypedDict, total=False):
         str,
         Row("policy.name", "choice", "NAME"),
         "How the next arena is chosen: variance, information, threshold, stratified, random, "
-        "listed, rate, or a plugin of the server.",
+        "listed, rate, a plugin of the server, or path/to/file.py:Class.",
     ]
     about: Annotated[
         Sequence[str],
@@ -426,7 +428,9 @@ def given_options(
     seen = {path: found.pop(path) for path in [*found] if path.startswith("observation_spec.")}
     if found.get("policy.name", SPEC.policy.name) not in POLICIES:
         # Which plugins there are, the server knows.
-        found |= {"policy.plugin": found["policy.name"], "policy.name": "plugin"}
+        file, name = split_name(given := found["policy.name"])
+        given = f"{Path(file).name}:{name}" if file else given  # where it is, nobody is told
+        found |= {"policy.plugin": given, "policy.name": "plugin"}
     if seen or observation_spec is not None:
         found["observation_spec"] = _observation(observation_spec or SPEC.observation_spec, seen)
     return found

@@ -69,16 +69,14 @@ def _choice(part: Callable[[Survey], float]) -> Callable[[Survey], Reading]:
     return of_way(lambda survey, _: part(survey))
 
 
-def _with_lava(
-    reading: Callable[[Survey], Reading], without: float = 0.0
-) -> Callable[[Survey], Reading]:
+def _with_lava(reading: Callable[[Survey], Reading]) -> Callable[[Survey], Reading]:
     """A feature of lava, which needs no looking where there is none."""
 
     def read(survey: Survey) -> Reading:
         if survey.goal is None:
             return "no reward"
         if not any(map(is_lava, survey.placement.objects)):
-            return without
+            return 0.0
         return reading(survey)
 
     return read

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import sys
 from inspect import iscoroutinefunction, signature
 from pathlib import Path
@@ -15,6 +14,7 @@ from animalcat.envs.agents.limits.reference import AgentLoadError, Reference, fo
 from animalcat.envs.agents.simple import ForwardAgent, RandomAgent
 from animalcat.errors import AnimalcatError
 from animalcat.extending import plugins
+from animalcat.extending.files import class_in
 from animalcat.extending.installing import install
 
 if TYPE_CHECKING:
@@ -241,26 +241,16 @@ def _from_file(path: Path, name: str) -> type[Any]:
         raise AgentLoadError(f"agent {path}:{name}: {forms()}")
     if not path.is_file():
         raise AgentLoadError(f"agent {path}:{name}: there is no file {path}")
-    spec = importlib.util.spec_from_file_location(f"animalcat_agent_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise AgentLoadError(f"agent {path}:{name}: Python cannot import {path}")
-    module = importlib.util.module_from_spec(spec)
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    # Registered under its name, because pickle and dataclasses look their module up.
-    sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
+        found = class_in("agent", path, name)
     except Exception as error:
-        del sys.modules[spec.name]
         raise AgentLoadError(f"agent {path}:{name}: importing failed: {_text(error)}") from error
-    attribute = getattr(module, name, None)
-    if not isinstance(attribute, type):
-        own = vars(module).items()
-        made_there = (k for k, v in own if isinstance(v, type) and v.__module__ == spec.name)
-        raise _no_class(path, name, made_there)
-    return cast("type[Any]", attribute)
+    if isinstance(found, list):
+        raise _no_class(path, name, found)
+    return found
 
 
 def _make_agent(called: str, name: str, factory: Any) -> Agent:

@@ -150,18 +150,11 @@ class PluginSelector:
         called = f"the policy {self._name!r}, a plugin"
         try:
             branches = tuple(self._selector.branches(context, allowed))
-            _insist_on_chances(called, branches, len(context.bank))
+            _insist_on_chances(called, branches, context.bank, allowed)
         except Exception as error:
             ours = str(error).startswith(called)
             what = str(error) if ours else f"{called}, fails: {type(error).__name__}: {error}"
             raise plugins.PluginError(what) from error
-        refused = (propensities(branches, len(context.bank)) > 0.0) & ~allowed
-        if refused.any():
-            name = context.bank.names[int(refused.argmax())]
-            raise plugins.PluginError(
-                f"{called}: {name!r} has a probability above 0 and may not be played now; give "
-                "probabilities to what is allowed"
-            )
         return tuple(
             replace(
                 branch, reason=PLUGIN, because=f"{branch.reason}: {branch.because}".rstrip(": ")
@@ -299,23 +292,6 @@ class Chooser:
             episode=episode,
         )
 
-    def propensities(
-        self,
-        posterior: LivePosterior,
-        history: History,
-        *,
-        distrust: bool = False,
-        doubt: float = DOUBT,
-        wanted: Floats | None = None,
-        telling: Floats | None = None,
-    ) -> Floats:
-        """Probability of each instance to be chosen next, (instances,); 0 if none is left.
-
-        The arguments are those of `choose`.
-        """
-        branches = self._branches(posterior, history, distrust, doubt, wanted, telling)
-        return propensities(branches, len(self.bank))
-
     def scores(self, posterior: LivePosterior, history: History) -> ExpectedGains:
         """Expected gains of each instance now, allowing for pending episodes and repeats."""
         return SelectionContext(posterior, self.bank, history, self.gains).scores
@@ -418,16 +394,7 @@ class Chooser:
         selector = self._fallback if distrust else self._selector
         branches = selector.branches(context, allowed)
         name = type(selector).__name__
-        _insist_on_chances(name, branches, len(self.bank))
-        refused = (propensities(branches, len(self.bank)) > 0.0) & ~self._playable(
-            history, distrust
-        )
-        if refused.any():
-            instance = self.bank.names[int(refused.argmax())]
-            raise ValueError(
-                f"{name}: {instance!r} has a probability above 0 and may not be played now; give "
-                "probabilities to what is allowed"
-            )
+        _insist_on_chances(name, branches, self.bank, self._playable(history, distrust))
         if telling is None or distrust or not self._checks(history):
             return branches
         worth = np.where(allowed & ~self.bank.offered, telling * context.scores.total, 0.0)
@@ -502,13 +469,14 @@ class Chooser:
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
 
 
-def _insist_on_chances(name: str, branches: Sequence[Branch], size: int) -> None:
+def _insist_on_chances(name: str, branches: Sequence[Branch], bank: Bank, possible: Mask) -> None:
     """Refuse branches that are no chances, since propensities would be wrong.
 
     Raises:
-        ValueError: Shares or probabilities are below 0 or do not sum to 1, or are not of these
-            instances.
+        ValueError: Shares or probabilities are below 0 or do not sum to 1, are not of these
+            instances, or are of some that may not be played now.
     """
+    size = len(bank)
     sums = {"shares of the branches": sum(b.share for b in branches)} if branches else {}
     for b in branches:
         if b.share < 0.0:
@@ -524,6 +492,13 @@ def _insist_on_chances(name: str, branches: Sequence[Branch], size: int) -> None
     for what, whole in sums.items():
         if not abs(whole - 1.0) <= _ROUNDING:  # NaN is refused too
             raise ValueError(f"{name}: the {what} sum to {whole:g}; they must sum to 1")
+    refused = (propensities(branches, size) > 0.0) & ~possible
+    if refused.any():
+        instance = bank.names[int(refused.argmax())]
+        raise ValueError(
+            f"{name}: {instance!r} has a probability above 0 and may not be played now; give "
+            "probabilities to what is allowed"
+        )
 
 
 def _fallback_of(policy: Policy) -> Policy:

@@ -91,7 +91,6 @@ def prior_predictive(
     features: npt.ArrayLike,
     outcomes: npt.ArrayLike,
     seed: int,
-    statistics: Mapping[str, Statistic] = STATISTICS,
 ) -> list[Check]:
     """Check outcomes against agents drawn from the prior.
 
@@ -100,11 +99,10 @@ def prior_predictive(
         features: (instances, features).
         outcomes: (instances,).
         seed: Seed of the simulated outcomes.
-        statistics: The statistics to check, by name.
     """
     z = rng(seed, "prior predictive", 0).standard_normal((_REPLICATES, len(layout.latents)))
     theta = layout.from_standard(z)
-    return posterior_predictive(layout, theta, features, outcomes, seed, statistics)
+    return posterior_predictive(layout, theta, features, outcomes, seed)
 
 
 def posterior_predictive(

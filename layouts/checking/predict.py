@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -193,23 +193,16 @@ class Split:
     test: Rows
 
 
-def split(
-    instances: int,
-    seed: int,
-    share: float = 0.2,
-    strata: Sequence[Hashable] | None = None,
-    repeat: int = 0,
-) -> Split:
+def split(instances: int, seed: int, share: float = 0.2, repeat: int = 0) -> Split:
     """Hold out a share of the instances at random.
 
     Burden et al. hold out 20 %, the same instances for all 30 synthetic agents; so the split may
-    not depend on the agent. `strata` keeps the share within groups, for example paradigms.
+    not depend on the agent.
 
     Args:
         instances: Number of instances.
         seed: Seed; the same seed gives the same split.
         share: Share that is held out, rounded; at least one instance on each side.
-        strata: (instances,), the group of each.
         repeat: Which of several splits with one seed.
 
     Raises:
@@ -219,21 +212,13 @@ def split(
         raise ValueError(f"{instances} instances cannot be split with a share of {share:g}")
     order = rng(seed, "split", repeat).permutation(instances)
     held = min(max(round(share * instances), 1), instances - 1)
-    if strata is not None:
-        order = _spread(order, strata)
     return Split(np.sort(order[held:]), np.sort(order[:held]))
 
 
-def splits(
-    instances: int,
-    seed: int,
-    repeats: int,
-    share: float = 0.2,
-    strata: Sequence[Hashable] | None = None,
-) -> Iterator[Split]:
+def splits(instances: int, seed: int, repeats: int) -> Iterator[Split]:
     """Make several splits, the first equal to `split`; Burden et al. use 15 for the entrants."""
     for repeat in range(repeats):
-        yield split(instances, seed, share, strata, repeat)
+        yield split(instances, seed, repeat=repeat)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,17 +261,6 @@ def predict_held_out(
     repeat = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
     together = np.concatenate(rows)
     return HeldOutPredictions(together, np.concatenate(predicted), y[together], repeat)
-
-
-def _spread(order: Rows, strata: Sequence[Hashable]) -> Rows:
-    """Reorder so that every prefix holds its share of each stratum as nearly as possible."""
-    if len(strata) != len(order):
-        raise ValueError(f"{len(strata)} strata for {len(order)} instances")
-    places = np.empty(len(order))
-    for group in dict.fromkeys(strata):
-        members = np.array([i for i, row in enumerate(order) if strata[row] == group])
-        places[members] = (np.arange(len(members)) + 0.5) / len(members)
-    return order[np.argsort(places, kind="stable")]
 
 
 def _quantiles(p: Floats, weights: Floats) -> tuple[Floats, Floats]:

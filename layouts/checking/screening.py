@@ -84,25 +84,22 @@ class Power:
         return f"held-out outcomes agree with the predictions ({scores})"
 
 
-def predictive_power(
-    held_out: HeldOutPredictions, least: float | None = None, seed: int = 0
-) -> Power:
+def predictive_power(held_out: HeldOutPredictions, seed: int = 0) -> Power:
     """Judge held-out predictions.
 
-    Scores have to be predicted with an R2 of `least`. Single successes and failures have a low R2
-    even where the predictions are the true probabilities. So two things speak against those: a
+    Scores have to be predicted with an R2 of `LEAST_R2`. Successes and failures have a low R2 even
+    where the predictions are the true probabilities. So two things speak against those: a
     Brier score that is higher than the predictions themselves expect (the test of Spiegelhalter
-    1986), and an R2 that is sure to be below `least` although successes and failures are mixed.
+    1986), and an R2 that is sure to be below `SOME_R2` although successes and failures are mixed.
 
     Args:
         held_out: Predictions and outcomes. Outcomes that are all 0 or 1 are successes and failures.
-        least: Least R2; by default `LEAST_R2` for scores and `SOME_R2` for successes and failures.
         seed: Seed of the resampling for the interval.
     """
     p, y = held_out.predicted, held_out.outcomes
     r2_estimate = bootstrap(r2, p, y, seed, instances=held_out.rows)
     if not np.isin(y, (0.0, 1.0)).all():
-        return Power(r2_estimate, LEAST_R2 if least is None else least)
+        return Power(r2_estimate, LEAST_R2)
     # An outcome that is held out several times is one outcome.
     _, which, times = np.unique(held_out.rows, return_inverse=True, return_counts=True)
     once = np.bincount(which, p) / times
@@ -111,7 +108,7 @@ def predictive_power(
     excess = float(np.sum((passed - once) * (1.0 - 2.0 * once)))
     return Power(
         r2_estimate,
-        SOME_R2 if least is None else least,
+        SOME_R2,
         float(np.mean((once - passed) ** 2)),
         float(np.mean(once * (1.0 - once))),
         excess / spread if spread > 0.0 else 0.0,

@@ -57,7 +57,7 @@ class NodeSummary:
         sd: Posterior standard deviation.
         hdi: Ends of the 90 % highest-density interval.
         ess: Effective number of draws.
-        at_ends: Evidence at the lower and at the upper end of the range, as `evidence_at_ends` has
+        at_ends: Evidence at the lower and at the upper end of the range, as `_at_ends` has
             it.
     """
 
@@ -144,8 +144,8 @@ def summarise(layout: Layout, draws: Floats, weights: Floats, ess: Floats) -> li
     return RankedDraws(layout, draws).summarise(weights, ess)
 
 
-def evidence_at_ends(prior: Prior, values: Floats, weights: Floats) -> tuple[float, float]:
-    """The evidence for the lower and for the upper end of a node's range.
+def _at_ends(low: float, high: float, first: float, last: float) -> tuple[float, float]:
+    """The evidence for both ends of a node's range, as shares of that in the middle.
 
     The evidence is the likelihood of a node's value, averaged over all other nodes: the posterior's
     density over the prior's. Where a value is expressed as the share of the prior below it, the
@@ -155,20 +155,11 @@ def evidence_at_ends(prior: Prior, values: Floats, weights: Floats) -> tuple[flo
     do. Without any data both ends have 1; so has the upper end where everything was passed.
 
     Args:
-        prior: The node's prior.
-        values: (draws,), of the posterior.
-        weights: (draws,), summing to 1.
-
-    Returns:
-        For each end the average evidence there, as a share of that in the middle.
+        low: Where the shortest half begins.
+        high: Where it ends.
+        first: Where the lower tail ends.
+        last: Where the upper tail begins.
     """
-    _, (order, shares) = _rank(values, prior)
-    (found,) = _intervals(shares[np.newaxis], order[np.newaxis], weights, np.array([_MIDDLE]))
-    return _at_ends(*found.tolist())
-
-
-def _at_ends(low: float, high: float, first: float, last: float) -> tuple[float, float]:
-    """The evidence at the ends, by the shortest half and by where the tails begin."""
     middle = _MIDDLE / max(high - low, 1e-12)
     below, above = (min(_BEYOND / max(tail, 1e-12) / middle, 1.0) for tail in (first, 1.0 - last))
     return below, above

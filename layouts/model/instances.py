@@ -15,7 +15,6 @@ from animalcat.layouts.model.links import NoiseMixture
 from animalcat.layouts.model.nodes import Bernoulli, Exclusion, Feature
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.tables import (
-    Sheet,
     TableError,
     check_alike,
     guess,
@@ -546,12 +545,7 @@ class CoveredOutcomes:
 
 
 def read_csv(
-    source: Path | str,
-    agents: Sequence[str],
-    *,
-    name: str = "instance",
-    paradigm: str = "paradigm",
-    ignore: Collection[str] = (),
+    source: Path | str, agents: Sequence[str], *, ignore: Collection[str] = ()
 ) -> OutcomeTable:
     """Read a table with one row per instance: its meta-features and the outcomes of agents.
 
@@ -563,41 +557,29 @@ def read_csv(
         agents: The columns that hold outcomes; all other columns are meta-features, by their names
             and perhaps with units in brackets. Layouts have them in their own units. Columns of
             text are left out, and a layout that needs one is refused.
-        name: The column with the names of instances, if there is one.
-        paradigm: The column with the paradigms of instances, if there is one.
         ignore: Columns to leave out.
 
     Raises:
         TableError: The table cannot be read, or may mean something else; the message names row and
             column.
     """
-    return instances_of(read_sheet(source, agents), agents, name, paradigm, ignore)
-
-
-def instances_of(
-    sheet: Sheet,
-    agents: Sequence[str],
-    name: str = "instance",
-    paradigm: str = "paradigm",
-    ignore: Collection[str] = (),
-) -> OutcomeTable:
-    """Make the table from cells; see `read_csv`."""
+    sheet = read_sheet(source, agents)
     if lost := [agent for agent in agents if agent not in sheet]:
         raise TableError(
             f"no column {lost[0]!r} of outcomes; columns: {', '.join(sheet.names)}."
             f"{guess(lost[0], sheet.names)}"
         )
     check_alike(agents, "agents")
-    words = {name, paradigm}
-    others = [c for c in sheet.names if c not in words and c not in agents and c not in ignore]
+    none = {"instance", "paradigm", *agents, *ignore}
+    others = [c for c in sheet.names if c not in none]
     text = {column: why for column in others if (why := sheet.why_text(column))}
     columns = [column for column in others if column not in text]
     values = [sheet.numbers(column) for column in columns]
     instances = Instances(
         tuple(columns),
         np.array(values, np.float64).reshape(len(columns), len(sheet.rows)).T,
-        tuple(sheet.column(paradigm)) if paradigm in sheet else (),
-        sheet.row_names(name) if name in sheet else (),
+        tuple(sheet.column("paradigm")) if "paradigm" in sheet else (),
+        sheet.row_names("instance") if "instance" in sheet else (),
         tuple(sheet.unit(column) for column in columns),
         sheet.lines,
         text,

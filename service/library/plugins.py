@@ -70,8 +70,8 @@ def insist_unchanged(spec: SessionSpec) -> None:
         if why := plugins.words_of_change(known):
             raise ServiceError(
                 Code.PLUGIN_CHANGED,
-                f"{why}. A session goes on with what it began with alone: install "
-                f"{known.distribution} {known.version} again as it was, or create a new session",
+                f"{why}. A session goes on with what it began with alone: bring back "
+                f"{known.source}, or create a new session",
             )
         usable(known.kind, known.name)
 

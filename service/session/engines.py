@@ -69,11 +69,6 @@ class Engines:
         """Number of agents that are connected."""
         return sum(engine.agents for engine in self._engines.values())
 
-    @property
-    def in_memory(self) -> list[str]:
-        """Ids of the sessions whose attempts and posteriors are in memory."""
-        return [engine.session.id for engine in self._engines.values() if engine.loaded]
-
     async def get(self, session: str) -> SessionEngine:
         """Return the engine of a session.
 

@@ -13,12 +13,12 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import Result
 
-from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.model.tables import TableError
 from animalcat.outcomes import outcomes_bytes, read_outcomes
 from benchmarks.papers.olympics import INSTANCES
 from tests.command_line import call
+from tests.things import covered_outcomes
 
 # Means of navigationAbility and visualAbility and the success rate that Burden et al. 2023 print in
 # Figure 9, for the entrants whose outcomes are in the data folder.

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from animalcat.arena_configs.instance import Instance
 from animalcat.cli.layout.commands import app_for
-from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.shared.arena_outcomes import (
     check_demands,
     mark_battery,
@@ -27,6 +26,7 @@ from animalcat.layouts.model.instances import CoveredOutcomes, TableError, read_
 from animalcat.layouts.model.nodes import Exclusion
 from animalcat.layouts.model.units import UnitError, conversion
 from animalcat.service.batteries.battery import Battery
+from tests.things import covered_outcomes
 
 AAIO = load_layout("aaio")
 TESTBED = load_layout("testbed")

@@ -92,13 +92,6 @@ def test_splits() -> None:
     # Each instance is held out about three times in fifteen.
     assert np.bincount(np.concatenate([p.test for p in many]), minlength=69).max() <= 9
 
-    strata = ["rare"] * 10 + ["common"] * 90
-    for seed in range(20):
-        held = split(100, seed, strata=strata).test
-        assert len(held) == 20
-        assert 1 <= sum(strata[i] == "rare" for i in held) <= 3
     for instances, share in ((1, 0.2), (10, 0.0), (10, 1.0)):
         with pytest.raises(ValueError, match="cannot be split"):
             split(instances, 1, share)
-    with pytest.raises(ValueError, match="3 strata for 4"):
-        split(4, 1, strata="abc")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.main import build
 from animalcat.plots import forest
+from tests.things import covered_outcomes
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASS = ROOT / "docs" / "examples" / "class.csv"

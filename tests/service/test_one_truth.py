@@ -20,7 +20,6 @@ import pandas as pd
 import pytest
 import pytest_asyncio
 
-from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.arena_outcomes import on_battery
 from animalcat.cli.shared.earlier_outcomes import EarlierOutcomes, of_file, of_sessions
@@ -44,6 +43,7 @@ from animalcat.service.measuring.coverage import SAME_ARENA
 from animalcat.v1 import sessions_pb2
 from animalcat.values.profiles import without_chance
 from tests.service.conftest import FILES, Service, walk
+from tests.things import covered_outcomes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 COPIES = 6

@@ -63,7 +63,7 @@ def read_meant(
 
     Args:
         path: A CSV or Parquet file.
-        agents: As for `covered_outcomes`.
+        agents: Columns of agents, or agents of the table.
         named: Name or file of each layout, and its variant; empty for the one that covers most of
             the table.
     """
@@ -81,23 +81,6 @@ def read_meant(
         return _cover(table, [*filter(None, notes)], exported, layouts), layouts
 
     return or_fail(path, read)
-
-
-def covered_outcomes(
-    source: Path | str, agents: Sequence[str], layouts: Sequence[Layout]
-) -> CoveredOutcomes:
-    """The outcomes of a table that layouts describe.
-
-    Args:
-        source: A file, or its text: with a column of outcomes for each agent, or in the form of
-            `profile export --format csv`.
-        agents: Columns of agents, or agents of the table.
-        layouts: The layouts.
-
-    Raises:
-        TableError: The table cannot be used, or may mean something else.
-    """
-    return _cover(*_table(source, agents), layouts)
 
 
 def _table(source: Path | str, agents: Sequence[str]) -> tuple[OutcomeTable, list[str], bool]:

@@ -23,6 +23,7 @@ from animalcat.client import Client
 from animalcat.envs.agents.limits.reference import is_privileged, pictures_of
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.backends import AUTOMATIC
+from animalcat.extending.files import split_name
 from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.machine.compiling import LAYOUTS, while_compiling
 from animalcat.values import Session
@@ -90,7 +91,7 @@ class SessionPlan:
         fields: The other fields of `Client.create_session`.
         options: What else was chosen, as `SessionOptions` has it.
         builds: Unity builds that a private server may run.
-        plugins: Packages whose plugins it may run.
+        plugins: Packages and files whose plugins it may run.
         bounds: Within what the agent's process plays.
         elsewhere: Only make the session: its agent comes by itself.
     """
@@ -233,7 +234,7 @@ def _plan(
         fields,
         chosen,
         tuple(builds),
-        tuple(allow_plugin or ()),
+        (*(allow_plugin or ()), *filter(None, (split_name(chosen.get("policy", ""))[0],))),
         bounds,
         elsewhere,
     )

@@ -66,9 +66,9 @@ AllowPlugin = Annotated[
     list[str] | None,
     typer.Option(
         "--allow-plugin",
-        metavar="PACKAGE",
-        help="Let the server run plugins of this package, whose code can do all that the server "
-        "may. Repeat it for several.",
+        metavar="PACKAGE_OR_FILE",
+        help="Let the server run plugins of this package, or the policies in this file. Their code "
+        "can do all that the server may. Repeat it for several.",
         rich_help_panel=OUTPUT,
     ),
 ]

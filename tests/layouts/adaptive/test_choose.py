@@ -15,6 +15,7 @@ from animalcat.layouts.adaptive.policy import DOUBT, Chooser
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
+from tests.layouts.adaptive.several import chances_of
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -54,7 +55,7 @@ def test_choices_follow_their_propensities(
 ) -> None:
     chooser = Chooser(Bank(aaio, draw_instances(10, 2), PARADIGMS))
     used = [0, 4]
-    expected = chooser.propensities(posterior, History(used))
+    expected = chances_of(chooser, posterior, History(used))
     trials = 1500
     counts = np.zeros(10)
     reasons: Counter[str] = Counter()
@@ -91,8 +92,8 @@ def test_what_tells_more_is_likelier_by_the_power_of_sharpness(
 ) -> None:
     bank = Bank(aaio, draw_instances(10, 2), ["p"] * 10)
     chances = {
-        sharpness: Chooser(bank, Policy(random_share=0.0, sharpness=sharpness)).propensities(
-            posterior, History([3])
+        sharpness: chances_of(
+            Chooser(bank, Policy(random_share=0.0, sharpness=sharpness)), posterior, History([3])
         )
         for sharpness in (0.0, 1.0, 4.0, 100.0)
     }
@@ -133,7 +134,7 @@ def test_a_battery_that_is_used_up_gives_none(
         assert choice.index not in used
         used.append(choice.index)
     assert chooser.choose(posterior, History(used), 10) is None
-    assert chooser.propensities(posterior, History(used)).sum() == 0.0
+    assert chances_of(chooser, posterior, History(used)).sum() == 0.0
     repeating = Chooser(Bank(aaio, features, PARADIGMS), Policy(exposures=0))
     assert repeating.choose(posterior, History(used), 10) is not None
     empty = Chooser(Bank(aaio, np.empty((0, 4)), []))

@@ -16,6 +16,7 @@ from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.adaptive.stopping import RuleStopper
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
+from tests.layouts.adaptive.several import chances_of
 from tests.layouts.adaptive.vectors import DemandVectorGenerator
 
 Floats = npt.NDArray[np.float64]
@@ -60,7 +61,7 @@ def test_the_best_that_can_be_made_is_where_the_battery_tells_too_little(
     modest = Chooser(bank, Policy(random_share=0.0, generate=True, enough=0.9 * share))
     plain = Chooser(bank, Policy(random_share=0.0))
     np.testing.assert_allclose(
-        modest.propensities(posterior, History()), plain.propensities(posterior, History())
+        chances_of(modest, posterior, History()), chances_of(plain, posterior, History())
     )
 
 

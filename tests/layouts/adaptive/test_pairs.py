@@ -14,6 +14,7 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import PAIR, Chooser
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
+from tests.layouts.adaptive.several import chances_of
 
 Draw = Callable[[int, int], npt.NDArray[np.float64]]
 
@@ -39,8 +40,8 @@ def test_a_set_is_an_arena_with_the_controls_that_are_there(bank: Bank) -> None:
 def test_any_of_them_comes_first_equally_often(
     bank: Bank, posterior: LivePosterior, policy: Policy
 ) -> None:
-    alone = Chooser(bank, Policy(policy.name)).propensities(posterior, History())
-    paired = Chooser(bank, policy).propensities(posterior, History())
+    alone = chances_of(Chooser(bank, Policy(policy.name)), posterior, History())
+    paired = chances_of(Chooser(bank, policy), posterior, History())
     assert paired.sum() == pytest.approx(1.0)
     assert paired[0] == paired[1] == pytest.approx((alone[0] + alone[1]) / 2.0)
     assert paired[2] == paired[3] == paired[4] == pytest.approx(alone[2:5].sum() / 3.0)
@@ -54,8 +55,8 @@ def test_what_was_begun_decides_what_is_next(
     chooser = Chooser(bank, policy)
 
     def chances(*begun: int) -> list[float]:
-        pending = chooser.propensities(posterior, History((), begun))
-        played = chooser.propensities(posterior, History(begun))
+        pending = chances_of(chooser, posterior, History((), begun))
+        played = chances_of(chooser, posterior, History(begun))
         np.testing.assert_array_equal(pending > 0.0, played > 0.0)
         return played.tolist()
 

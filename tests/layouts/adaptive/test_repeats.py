@@ -23,6 +23,7 @@ from animalcat.layouts.adaptive.stopping import RuleStopper, StopVerdict
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
+from tests.layouts.adaptive.several import chances_of
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -117,7 +118,7 @@ def test_probes_have_their_share_until_the_agent_is_known(
     chooser = Chooser(Bank(aaio, draw_instances(10, 2), ["p"] * 10), Policy(exposures=0))
     retest, rows = Retest(), [2, 5, 7]
     history = history_of(retest, rows)
-    chances = chooser.propensities(posterior, history)
+    chances = chances_of(chooser, posterior, history)
     assert chances.sum() == pytest.approx(1.0)
     reasons = Counter(
         choice.reason
@@ -129,7 +130,7 @@ def test_probes_have_their_share_until_the_agent_is_known(
         retest.update(same=True, chance=0.5)
     assert retest.sd < SETTLED
     assert retest.weights([1])[0] < WORTHWHILE
-    assert (chooser.propensities(posterior, history)[rows] == 0.0).all()
+    assert (chances_of(chooser, posterior, history)[rows] == 0.0).all()
     assert not chooser.available(history)[rows].any()
 
 

@@ -37,8 +37,9 @@ from animalcat.layouts.adaptive.statuses import (
     knowledge_of,
 )
 from animalcat.layouts.adaptive.stopping import StopVerdict
+from animalcat.layouts.inference import summary
 from animalcat.layouts.inference.live import LivePosterior
-from animalcat.layouts.inference.summary import NodeSummary, evidence_at_ends
+from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
 from animalcat.layouts.reporting.profile import NOT_READ
@@ -278,7 +279,12 @@ def test_the_evidence_at_the_ends_is_that_of_likelihoods(prior: Prior) -> None:
     values, shares = prior.from_standard(z), ndtr(z)
 
     def at_ends(likelihood: npt.NDArray[np.float64]) -> tuple[float, float]:
-        return evidence_at_ends(prior, values, likelihood / likelihood.sum())
+        _, (order, ranked) = summary._rank(values, prior)
+        half = np.array([summary._MIDDLE])
+        (found,) = summary._intervals(
+            ranked[np.newaxis], order[np.newaxis], likelihood / likelihood.sum(), half
+        )
+        return summary._at_ends(*found.tolist())
 
     assert at_ends(np.ones(4000)) == pytest.approx((1.0, 1.0), abs=0.25)
     passed_all = at_ends(expit(30.0 * (shares - 0.7)))
