@@ -21,7 +21,7 @@ PARTS: Final[Mapping[str, str]] = {
     "saving": "what adaptive choice saves beside a random order",
     "coverage": "whether intervals contain the true value, and how sessions end",
     "peers": "other ways of adaptive testing, on the same items",
-    "comparing": "agents told apart or alike, beside an oracle",
+    "comparing": "agents told apart or alike, beside an oracle; and draws for the success rate",
     "recovery": "profiles of agents with planted limits",
     "demo": "how often the demo finds what it planted",
     "papers": "published tables and figures, ours beside the printed ones",
@@ -30,7 +30,7 @@ PARTS: Final[Mapping[str, str]] = {
     "fuzz": "damaged inputs",
 }
 """What there is: those of speed take minutes, the rest up to half an hour each."""
-IN_PARTS: Final = ("saving", "coverage", "recovery")
+IN_PARTS: Final = ("saving", "coverage")
 """Those of `COVERS` that keep a file for each of their sections by themselves."""
 COLUMNS: Final = (
     *("name", "cold", "warm", "median", "p99", "unit", "baseline", "ratio"),

@@ -4,6 +4,10 @@ Outcomes are drawn from known probabilities: arenas' logits are normal, those of
 by what gives its rate. The rule looks after every arena. Its power stands beside that of an oracle,
 who bets what is best on the true probabilities, on either side, and needs twentyfold. The seed is
 that of numpy's generator, `SEED` and the row's number; intervals are exact ones of 90 %.
+
+Then the success rate: intervals of draws for it (the policy "rate") stand beside those of a plain
+random subset of the same kind. An arena's logit is the sum of three levels. A logistic regression
+on them stands for the layout and is learnt in the run; agents' mean logits are normal with SD 1.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, Wager, battery_rate
 from animalcat.layouts.adaptive.campaign import common_instances
 from animalcat.layouts.adaptive.paired import (
     ERROR,
@@ -25,7 +30,8 @@ from animalcat.layouts.adaptive.paired import (
     log_alike,
     log_capital,
 )
-from benchmarks.curves import Estimate, row, share
+from animalcat.portable import arrays as portable
+from benchmarks.curves import Estimate, bootstrap, row, share
 from benchmarks.rounds import Rows
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -44,6 +50,17 @@ UNEQUAL: Final = ((0.7, 0.5, 100), (0.9, 0.75, 100), (0.8, 0.5, 40), (0.6, 0.5, 
 ALIKE: Final = ((0.5, 0.25), (0.8, 0.5), (0.9, 0.5), (0.95, 0.5))
 """Rates of both, and how many are to be found alike."""
 MARGINAL: Final = ((0.55, 0.45), (0.85, 0.75), (1.0, 0.9))
+RATED: Final = (2188, 100)
+"""Arenas of a battery whose success rate is wanted, and how many of them are drawn."""
+RATE_RUNS: Final = (250, 2)
+LEVELS: Final = (
+    ("2 logits", 2.0, 0.0, 1.0, 0.9),
+    ("1 logit", 1.0, 0.0, 1.0, 0.95),
+    ("1 logit and noise of 1", 1.0, 1.0, 1.0, 1.1),
+    ("1 logit, another annotator", 1.0, 0.0, 0.7, 1.1),
+)
+"""By how much arenas differ by their levels, and besides; how the levels that are known correlate
+with the true ones; and how wide an interval may be, beside a plain subset's."""
 
 
 def run(quick: bool) -> Rows:
@@ -97,7 +114,70 @@ def run(quick: bool) -> Rows:
     for one, other in MARGINAL:
         drawn = _pairs(new(), one, other, 0.0, 300, runs)
         add(f"{one:g} against {other:g}, 300: alike", _alike(drawn), most=ERROR)
-    return rows
+    return rows + [one for levels in LEVELS for one in _rate_rows(*levels, RATE_RUNS[quick])]
+
+
+def _rate_rows(
+    words: str, spread: float, noise: float, likeness: float, most: float, runs: int
+) -> Rows:
+    """Widths of intervals beside those of a plain subset, and how many contain the rate."""
+    found: list[list[tuple[float, bool]]] = []
+    for run in range(runs):
+        generator = np.random.default_rng([SEED, *words.encode(), run])
+        levels, others = generator.standard_normal((2, RATED[0], 3))
+        ease = generator.standard_normal() + noise * generator.standard_normal(RATED[0])
+        passed = generator.random(RATED[0]) < expit(ease + spread / 3**0.5 * levels.sum(axis=1))
+        known = likeness * levels + (1.0 - likeness**2) ** 0.5 * others
+        rates = [*_rates(generator, passed, known), *_rates(generator, passed, None)]
+        ends = [(rate.low or 0.0, rate.high or 0.0) for rate in rates]
+        held = [low - 1e-9 <= passed.mean() <= high + 1e-9 for low, high in ends]
+        found.append([(high - low, h) for (low, high), h in zip(ends, held, strict=True)])
+    widths, held = np.moveaxis(np.array(found), 2, 0)
+    made: Rows = []
+    for k, kind in enumerate(("fixed number", "any time")):
+        name = f"rate, {RATED[1]} of {RATED[0]:,}, {words}, {kind}"
+        ratio = bootstrap(runs, lambda i, k=k: float(widths[i, k].mean() / widths[i, 2 + k].mean()))
+        note = f"{runs} runs; a plain subset's is {widths[:, 2 + k].mean():.3f} wide"
+        made.append(row(f"{name}: width", ratio, at_most=most, note=note))
+        covers = share((held[:, k] > 0.0).tolist())
+        made.append(row(f"{name}: covers", covers, at_least=0.88, lower=True, note=f"{runs} runs"))
+    return made
+
+
+def _rates(
+    generator: np.random.Generator, passed: Mask, levels: Floats | None
+) -> list[BatteryRate]:
+    """What draws say of the rate at a number set beforehand, and at any time; even ones: None."""
+    size, draws = RATED
+    bettor, left = RateBettor(size, draws, weighing=levels is not None), np.arange(size)
+    plays: list[tuple[Wager, bool]] = []
+    told, p = list[int](), np.full(size, 0.5)
+    for before in range(draws):
+        odds = np.sqrt(p[left] * (1.0 - p[left]))
+        odds = 0.7 * odds / odds.sum() + 0.3 / len(left)
+        at = int(generator.choice(len(left), p=odds))
+        told.append(int(left[at]))
+        plays.append((bettor.wager(p[left], odds, at, before), bool(passed[told[-1]])))
+        bettor.learn(float(p[told[-1]]), plays[-1][1])
+        left = np.delete(left, at)
+        p = p if levels is None else _regress(levels, told, passed[told])
+    by = [[(wager._replace(planned=n), won) for wager, won in plays] for n in (draws, 0)]
+    return [battery_rate(size, each, 0.0) for each in by]
+
+
+def _regress(levels: Floats, told: list[int], passed: Mask) -> Floats:
+    """Chances by a logistic regression with standard normal priors, (arenas,)."""
+    x: Floats = np.column_stack([np.ones(len(levels)), levels])
+    seen = x[told]
+    weights: Floats = np.zeros(4)
+    inverse: Floats = np.eye(4)
+    for _ in range(6):
+        p = portable.expit(seen @ weights)
+        precision = np.eye(4) + (seen.T * (p * (1.0 - p))) @ seen
+        inverse = np.asarray(np.linalg.inv(precision), np.float64)
+        weights += inverse @ (seen.T @ (passed - p) - weights)
+    doubt = np.einsum("ij,jk,ik->i", x, inverse, x)
+    return portable.expit(x @ weights / np.sqrt(1.0 + np.pi / 8.0 * doubt))
 
 
 def _logits(one: float, other: float, spread: float) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """Whether intervals contain the true value, and how sessions of undescribed agents end.
 
-Agents of the prior are measured until the rule stops them, with each layout. Then agents whose
+Agents of the prior are measured until the rule stops them, with each layout, and in two stages on
+halves of a battery, beside one session that was told the same. Then agents whose
 capabilities are drawn evenly over their ranges stand beside those of the prior: which sentences on
 limits are false, and which say that they lean on the prior. Then twelve kinds of
 agents that the layout does not describe play to their own ends, beside able agents and those of the
@@ -19,17 +20,21 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.learner import Data, Learner
 from animalcat.layouts.adaptive.plan import PRESETS, Policy, StoppingRule
 from animalcat.layouts.adaptive.statuses import CONFIRMED
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
+from animalcat.machine.processes import process_pool
 from animalcat.portable import arrays as portable
+from benchmarks import birth
 from benchmarks.agents import LayoutAgent
 from benchmarks.curves import Estimate, bootstrap, row, share
 from benchmarks.rounds import Rounds, Rows, keep_rounds, play
-from benchmarks.sessions import Player, Task, Trajectory, World, players
+from benchmarks.sessions import WORKERS, Ints, Player, Task, Trajectory, World, players
 from benchmarks.synthetic import op_battery
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -47,12 +52,15 @@ SPREAD: Final = (
 )
 """Layouts and variants that are tried on instances spread over their features."""
 SPREAD_OVER: Final = 300
-ROUNDS: Final = (1000, 700.0)
+ROUNDS: Final = (1000, 150.0)
 """Rounds of agents of the prior at most, and seconds after which none begins."""
 QUICK_ROUNDS: Final = (6, 20.0)
-SENTENCE_ROUNDS: Final = (150, 900.0)
+SENTENCE_ROUNDS: Final = (150, 300.0)
 """The same of agents drawn evenly over the ranges, beside as many of the prior."""
-END_ROUNDS: Final = (20, 780.0)
+STAGED: Final = (300, 3)
+"""Agents of each layout that are measured in two stages, and when quick."""
+STAGE: Final = StoppingRule(max_episodes=30, target_sd=0.1, futility=0.01)
+END_ROUNDS: Final = (20, 360.0)
 """The same of sessions that are played to their own ends."""
 QUICK_END_ROUNDS: Final = (1, 40.0)
 FOUND: Final = float(np.log(1.0 / 0.03))
@@ -89,7 +97,10 @@ def run(quick: bool, keep: Path | None = None) -> Rows:
         made += found
         if keep is not None:
             keep_rounds(keep, "coverage", name, rounds, found, monotonic() - began)
-    return made
+    staged = [r for name in ends for r in stage_rows(name, ends[name], STAGED[quick])]
+    if keep is not None:
+        birth.keep(keep / "coverage" / "stages.json", "coverage", {"rows": staged})
+    return made + staged
 
 
 def _spread(name: str, variant: str) -> World:
@@ -127,6 +138,56 @@ def coverage_rows(worlds: Mapping[str, World], rounds: Rounds) -> Rows:
             made.append(row(f"{name}: coverage, {node.name}", cell))
             made[-1] |= {"target": "holds 0.90", "met": _yes(cell.low <= 0.9 <= cell.high)}
     return made
+
+
+def stage_rows(name: str, world: World, agents: int) -> Rows:
+    """Intervals after two stages, and how far one session on the same outcomes is from them."""
+    drawn = players(world, agents, seed=4)
+    with process_pool(WORKERS) as pool:
+        found = [*pool.map(two_stages, [world] * agents, drawn, range(9000, 9000 + agents))]
+    inside, apart = (np.array([one[k] for one in found]) for k in range(2))
+    pooled = bootstrap(agents, lambda rows: float(inside[rows].mean()))
+    largest = Estimate(float(abs(apart).max()), np.nan, np.nan)
+    note = f"{agents} agents of the prior"
+    return [
+        row(f"{name}: coverage after two stages, pooled", pooled, note=note)
+        | {"target": "0.88 to 0.92", "met": _yes(0.88 <= pooled.value <= 0.92)},
+        row(f"{name}: two stages less one session, in SDs, largest", largest, at_most=0.1),
+    ]
+
+
+def two_stages(world: World, player: Player, seed: int) -> tuple[list[bool], list[float]]:
+    """Measure an agent on one half of a battery, then on the other, and in one session on all.
+
+    Returns:
+        By node: whether the interval of two stages contains the true value; and how many standard
+        deviations their mean is from that of one session.
+    """
+    generator, layout, told = rng(seed, "stages", 0), world.layout, list[str]()
+    passed = generator.random(len(player.before)) < player.before
+    order = generator.permutation(len(passed))
+
+    def begin(rows: Ints, seed: int, earlier: Data | None = None) -> Learner:
+        part = world.instances.rows(rows)
+        paradigms, names = part.paradigms or ("",) * len(part), [str(row) for row in rows]
+        bank = Bank(layout, part.features(layout), paradigms, names=names)
+        return Learner(bank, Policy(), STAGE, seed, fallback=False, earlier=earlier)
+
+    learner = None
+    for rows in np.array_split(order, 2):
+        learner = begin(rows, seed, learner and learner.data())
+        while not learner.verdict().stop and (choice := learner.ask()) is not None:
+            learner.tell(choice.instance, float(passed[int(choice.instance)]))
+            told.append(choice.instance)
+    assert learner is not None
+    assert player.theta is not None
+    whole = begin(order, seed)
+    for name in told:
+        whole.tell(name, float(passed[int(name)]), whole.n)
+    nodes = learner.summary()
+    held = [n.hdi[0] <= x <= n.hdi[1] for n, x in zip(nodes, player.theta, strict=True)]
+    pairs = zip(nodes, whole.summary(), strict=True)
+    return held, [(mine.mean - one.mean) / one.sd for mine, one in pairs]
 
 
 def sentence_tasks(worlds: Mapping[str, World], rounds: int) -> list[list[Task]]:

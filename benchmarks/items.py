@@ -23,6 +23,7 @@ from animalcat.layouts.model.calibration import EASINESS
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.priors import Normal
 from animalcat.layouts.model.spec import Layout
+from benchmarks.curves import bootstrap
 from benchmarks.papers.olympics import data_folder, table_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -60,11 +61,11 @@ def draw_agents(
 
 def judge_strangers(
     layout: Layout, ours: Layout, instances: Instances, count: int
-) -> Iterator[tuple[str, int, list[float]]]:
-    """For each kind and number told: excess and coverage, as written and then calibrated."""
+) -> Iterator[tuple[str, int, Floats]]:
+    """For each kind and number told, by agent: excess and coverage, as written and calibrated."""
     for kind in KINDS:
         theta, p = draw_agents(kind, layout, ours, instances, count)
-        found = np.zeros((len(TOLD), 4))
+        found = np.zeros((count, len(TOLD), 4))
         for i in range(count):
             generator = rng(STRANGERS, f"outcomes {kind}", i)
             y, order = (generator.random(len(p[i])) < p[i]) * 1.0, generator.permutation(len(p[i]))
@@ -75,8 +76,8 @@ def judge_strangers(
                     each_hdi = [node.hdi for node in run.posterior.summary()[: len(theta[i])]]
                     low, high = np.array(each_hdi, np.float64).T
                     held = float(((low <= theta[i]) & (theta[i] <= high)).mean())
-                    found[t, [k, 2 + k]] += float((wrong[rest] ** 2).mean()) / count, held / count
-        yield from ((kind, told, found[t].tolist()) for t, told in enumerate(TOLD))
+                    found[i, t, [k, 2 + k]] = float((wrong[rest] ** 2).mean()), held
+        yield from ((kind, told, found[:, t]) for t, told in enumerate(TOLD))
 
 
 def main() -> None:
@@ -90,10 +91,12 @@ def main() -> None:
     layout, ours = load_layout(chosen.layout), load_layout(chosen.layout, SHIPPED)
     instances = table_of(chosen.layout, folder).instances
     for kind, told, found in judge_strangers(layout, ours, instances, chosen.strangers):
-        before, after, covered, ours_covers = found
+        before, after, covered, ours_covers = found.mean(axis=0)
+        ends = bootstrap(len(found), lambda i, by=found[:, 3]: float(by[i].mean()))
         print(
             f"{kind}, {told} told: excess {before:.4f}, calibrated {after - before:+.4f} more; "
-            f"covers {covered:.3f}, calibrated {ours_covers:.3f}"
+            f"covers {covered:.3f}, calibrated {ours_covers:.3f} "
+            f"({ends.low:.3f} to {ends.high:.3f})"
         )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -19,14 +18,12 @@ from animalcat.arena_configs.batteries.sizing import full_size
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.recipes import build_recipe
-from benchmarks import birth
 from benchmarks import recovery_agents as agents
 from benchmarks.recovery_agents import SITES, Plant, Site
 from benchmarks.recovery_sessions import Found, Task, run_sessions
 
 Rows: TypeAlias = list[dict[str, Any]]
 
-RESULTS: Final = Path(__file__).resolve().parent / "results" / "recovery"
 WORKERS: Final = 2
 LONG: Final = 200
 """Episodes of a session in which the alarm is watched."""
@@ -79,21 +76,15 @@ class Size:
     seconds: float
 
 
-WHOLE: Final = Size(1.0, 10, 2, 1.0, 60, 2, 6, LONG, 1680.0)
+WHOLE: Final = Size(1.0, 10, 2, 1.0, 60, 2, 6, LONG, 900.0)
 QUICK: Final = Size(0.25, 4, 1, 0.5, 9, 1, 2, 40, 140.0)
 
 
-def run(
-    quick: bool = False,
-    keep: Path | None = None,
-    sites: Sequence[str] | None = None,
-    size: Size | None = None,
-) -> Rows:
+def run(quick: bool = False, sites: Sequence[str] | None = None, size: Size | None = None) -> Rows:
     """All parts of the table, at all sites.
 
     Args:
         quick: Play less.
-        keep: A folder to write rows and sessions to.
         sites: Names of sites; None for all.
         size: How much is played; None for what `quick` says.
     """
@@ -106,20 +97,19 @@ def run(
         # What a site leaves of its time goes to those after it.
         left = size.seconds - (time.monotonic() - begin)
         share = weights[name] / sum(weights[other] for other in chosen[k:])
-        rows += site_rows(name, size, time.monotonic() + left * share, keep)
+        rows += site_rows(name, size, time.monotonic() + left * share)
     return rows + (_together(rows) if len(chosen) > 1 else [])
 
 
-def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Rows:
+def site_rows(name: str, size: Size, end: float) -> Rows:
     """The rows of one site.
 
     Args:
         name: One of `SITES`.
         size: How much is played.
         end: Time by `time.monotonic` after which no session is begun.
-        keep: A folder to write rows and sessions to.
     """
-    site, before = SITES[name], sum(os.times()[:4])
+    site = SITES[name]
     weak = agents.weak_agents(site, _weak_count(name, size.weak), name)
     planted = [_planted_tasks(site, plant, size) for plant in site.plants]
     singles = [
@@ -148,17 +138,7 @@ def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Ro
     rows += _weak_rows(name, singles, found) if size.weak else []
     tried = [task for group in frauds for task in group]
     rows += _alarm_rows(name, tried, able, found)
-    rows += _kind_rows(name, singles, able, found)
-    if keep is not None:
-        report = {
-            "site": name,
-            "size": asdict(size),
-            "cpu_s": sum(os.times()[:4]) - before,
-            "rows": rows,
-            "sessions": [asdict(one) for one in found.values()],
-        }
-        birth.keep(keep / "recovery" / f"{name}.json", "recovery", report)
-    return rows
+    return rows + _kind_rows(name, singles, able, found)
 
 
 def in_turn(rows: Sequence[Sequence[Task]]) -> list[Task]:

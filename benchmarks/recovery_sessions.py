@@ -267,7 +267,7 @@ def run_sessions(
     done: Callable[[], object],
     workers: int,
 ) -> list[Found]:
-    """Play sessions in processes of their own, at low priority.
+    """Play sessions in processes of their own.
 
     What they have in common is played once.
 
@@ -291,5 +291,4 @@ def run_sessions(
 
 def _begin(folder: Path, digest: str, layout: str, variant: str, played: Path) -> None:
     global _place
-    os.nice(10)
     _place = Place(folder, digest, layout, variant, played)

@@ -12,7 +12,6 @@ import numpy as np
 
 from animalcat.arena_configs.batteries.library import RECIPES, load_recipe
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
@@ -21,7 +20,6 @@ from animalcat.service.batteries.recipes import build_recipe
 from animalcat.service.library.batteries import FAMILY_SIZE
 from animalcat.service.library.layouts import layout_on
 from animalcat.service.measuring.coverage import some_coverage
-from benchmarks.agents import prior_agents
 from benchmarks.curves import (
     Floats,
     Ints,
@@ -47,7 +45,7 @@ FULL_OP: Final = 2188
 """Demand vectors of the large battery."""
 RANDOM: Final = (100, 200, 400, 800)
 """Random episodes that fewer of the default policy are worth."""
-ROUNDS: Final = (180, 600.0)
+ROUNDS: Final = (180, 240.0)
 """Rounds of sessions at most, and seconds after which none begins."""
 QUICK_ROUNDS: Final = (6, 40.0)
 """The same when quick."""
@@ -55,8 +53,6 @@ SLACK: Final = 1.1
 """How near to the whole battery's standard deviation is near enough: within 10 %."""
 MOST: Final = 0.2
 """Share of the battery's episodes within which that is wanted, by the upper bound."""
-PRIOR_DRAWS: Final = 4000
-"""Agents by which the prior's standard deviations are worked out."""
 LOOKED_AT: Final = 0.4
 """Share of the battery's episodes that the default policy plays."""
 
@@ -161,7 +157,7 @@ def grid_of(full: int) -> tuple[int, ...]:
 
 def rows(battery: BuiltBattery, rounds: Sequence[Sequence[Trajectory]]) -> Rows:
     """Share of the battery to within 10 % of its precision, and times fewer than random."""
-    layout, full = battery.world.layout, len(battery.world.instances)
+    full = len(battery.world.instances)
     each, all_random = (sd_curves([r[k] for r in rounds]) for k in (0, 1))
     ours, random = each.mean(axis=2), all_random.mean(axis=2)
     n, m = checkpoints([r[0] for r in rounds]), checkpoints([r[1] for r in rounds])
@@ -203,17 +199,6 @@ def rows(battery: BuiltBattery, rounds: Sequence[Sequence[Trajectory]]) -> Rows:
 
         name = f"{battery.name}: times fewer episodes than {count} random ones, by error"
         made.append(row(name, bootstrap(len(rounds), nearer), note=note))
-    before = prior_sd(layout)
-
-    def share_left(columns: list[int], rows: Ints) -> float:
-        return float(all_random[rows, -1][:, columns].mean() / before[columns].mean())
-
-    names = [layout.latents[i].name for i in layout.capabilities]
-    parts = {"all": list(range(len(names))), **{name: [k] for k, name in enumerate(names)}}
-    for name, columns in parts.items():
-        title = f"{battery.name}: SD after the whole battery over the prior's, {name}"
-        estimate = bootstrap(len(rounds), lambda rows, columns=columns: share_left(columns, rows))
-        made.append(row(title, estimate, note=note))
     return made
 
 
@@ -235,11 +220,3 @@ def square_errors(world: World, trajectories: Sequence[Trajectory]) -> Floats:
 def errors(squares: Floats) -> Floats:
     """Root mean square errors of square ones, as the mean of all capabilities: (checkpoints,)."""
     return np.asarray(np.sqrt(squares.mean(axis=0)).mean(axis=-1), np.float64)
-
-
-def prior_sd(layout: Layout) -> Floats:
-    """Standard deviations of the capabilities before anything is known, in shares of the ranges."""
-    columns = list(layout.capabilities)
-    spans = np.array([layout.latents[i].prior.span for i in columns])
-    drawn = [one.theta[columns] for one in prior_agents(layout, PRIOR_DRAWS, rng(0, "prior", 0))]
-    return np.asarray(np.std(drawn, axis=0) / spans, np.float64)

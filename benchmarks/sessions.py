@@ -31,7 +31,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 WORKERS: Final = 2
-NICE: Final = 10
+ENDLESS: Final = StoppingRule(max_episodes=100_000, target_sd=0.0, futility=0.0)
+"""Of sessions that go on after all is known: nothing is checked before a last word then."""
 _PLACES: Final = 4000
 """Values of a range from which flat agents have theirs."""
 HELD_OUT: Final = 0.2
@@ -87,8 +88,6 @@ class Player:
         start: Episode in which it begins to turn.
         episodes: How many episodes that takes.
         failures: After how many failures in a row it is `after`, until it passes; 0: it is not so.
-        days: Length of good and bad days in episodes, by which it is `before` and `after` in turn;
-            0: it turns once, as `start` and `episodes` say.
         theta: (latents,): where it is as the layout says; counts and scores are drawn by it.
     """
 
@@ -98,7 +97,6 @@ class Player:
     start: int = 0
     episodes: int = 1
     theta: Floats | None = None
-    days: int = 0
     failures: int = 0
 
     def probability(self, episode: int, failed: int = 0) -> Floats:
@@ -107,8 +105,6 @@ class Player:
             return self.before
         if self.failures:
             return self.after if failed >= self.failures else self.before
-        if self.days:
-            return self.after if (episode - 1) // self.days % 2 else self.before
         share = min(max((episode - self.start) / self.episodes, 0.0), 1.0)
         return (1.0 - share) * self.before + share * self.after
 
@@ -308,7 +304,7 @@ def simulate(task: Task) -> Trajectory:
     ready = _ready(task.world, task.seed % few if task.held_out else None)
     bank, luck = ready.bank, _Luck(task, ready)
     policy = task.policy or Policy("random")
-    learner = Learner(bank, policy, task.rule, task.seed, fallback=task.fallback)
+    learner = Learner(bank, policy, task.rule or ENDLESS, task.seed, fallback=task.fallback)
     own = int(np.count_nonzero(~bank.offered))
     order = rng(task.seed, "order", 0).permutation(own)
     plays = np.zeros(len(bank), np.int64)
@@ -390,7 +386,7 @@ def run_tasks(
     seconds: float,
     done: Callable[[], object],
 ) -> list[Trajectory]:
-    """Simulate sessions in two processes at low priority, in order, as many as the time allows.
+    """Simulate sessions in two processes, in order, as many as the time allows.
 
     Args:
         tasks: The sessions.
@@ -406,7 +402,7 @@ def run_tasks(
     made: list[Future[Trajectory]] = []
     open_ones: set[Future[Trajectory]] = set()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two processes share two cores
-    with process_pool(WORKERS, _begin, dict(worlds)) as pool:
+    with process_pool(WORKERS, use, dict(worlds)) as pool:
         while True:
             if time.monotonic() < end:
                 for task in islice(todo, 2 * WORKERS - len(open_ones)):
@@ -424,11 +420,6 @@ def use(worlds: Mapping[str, World]) -> None:
     global _worlds
     _worlds = worlds
     _ready.cache_clear()
-
-
-def _begin(worlds: dict[str, World]) -> None:
-    use(worlds)
-    os.nice(NICE)
 
 
 def _once(task: Task) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 from collections.abc import Callable
@@ -132,15 +131,13 @@ def test_what_holds_for_another_strength_is_not_played_again(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_table_is_made_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "WORKERS", 1)
     size = Size(0.0, 3, 1, 0.0, 2, 1, 1, 12, 500.0)
-    rows = recovery.run(keep=tmp_path, sites=["aaio"], size=size)
+    rows = recovery.run(sites=["aaio"], size=size)
     named = {row["name"]: row for row in rows}
     found = named["aaio: navigationAbility by path, Spearman"]
     assert found["value"] == pytest.approx(1.0)
     assert named["aaio: what smallest moves besides"]["note"] == "navigationAbility"
     assert "value" in named["aaio: single weakness has the lowest standing"]
-    kept = json.loads((tmp_path / "recovery" / "aaio.json").read_text())
-    assert kept["rows"] == rows
-    assert len(kept["sessions"]) == 2 * 3 + 1 + 5 + 1
+    assert found["note"].startswith("3 sessions")

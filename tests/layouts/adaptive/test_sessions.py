@@ -67,6 +67,12 @@ def test_a_session_stops_by_its_rule(world: World) -> None:
     assert simulate(Task("small", player, Policy(), 1, (40,), rule=rule)).episodes == 7
 
 
+def test_two_stages_know_what_one_session_on_the_same_outcomes_knows(world: World) -> None:
+    held, apart = coverage.two_stages(world, players(world, 1)[0], 1)
+    assert len(held) == len(world.layout.latents)
+    assert apart == [0.0] * len(held)
+
+
 def test_sentences_on_agents_even_over_the_ranges_stand_beside_those_of_the_prior() -> None:
     layout = load_layout("object-permanence")
     cells = op_battery(0)
