@@ -233,15 +233,15 @@ def test_nothing_outside_the_doors_imports_one() -> None:
     assert [str(path.relative_to(ROOT)) for path in places if door.search(path.read_text())] == []
 
 
-def test_core_and_doors_are_drawn_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_drawn_of_the_code_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     pictures = ROOT / "docs" / "pictures"
     monkeypatch.syspath_prepend(pictures)
     parts = importlib.import_module("parts")
     assert parts.doors().keys() == {
         path.parent.name for path in (ROOT / "doors").glob("*/door.toml")
     }
-    for name, drawn in (("doors", parts.draw_doors()), ("session", parts.draw_session())):
-        assert (pictures / f"{name}.svg").read_text() == drawn, "python docs/pictures/parts.py"
+    for name, draw in parts.DRAWN.items():
+        assert (pictures / f"{name}.svg").read_text() == draw(), "python docs/pictures/parts.py"
 
 
 def test_protobuf_classes_stay_at_the_border() -> None:
