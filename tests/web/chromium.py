@@ -22,6 +22,12 @@ PROGRAM: Final = next(
 """The program; empty where there is none."""
 SECONDS: Final = 60.0
 """How long anything may take."""
+MIDDLE: Final = """(what) => {
+  const e = document.querySelector(what), r = e.getBoundingClientRect();
+  const x = r.x + r.width / 2, y = r.y + r.height / 2;
+  return e.contains(document.elementFromPoint(x, y)) ? [x, y] : null;
+}"""
+"""Finds the middle of what a selector finds, where that is in sight."""
 
 
 class Page:
@@ -32,6 +38,10 @@ class Page:
         self._number = 0
         self.problems: list[str] = []
         """What the page has complained of: errors of scripts, and what its policy has stopped."""
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Be told of what goes wrong."""
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.do(f"{domain}.enable")
 
@@ -44,9 +54,10 @@ class Page:
             if said.get("id") == self._number:
                 assert "error" not in said, (method, said["error"])
                 return said["result"]
-            self._note(said)
+            self.note(said)
 
-    def _note(self, said: dict[str, Any]) -> None:
+    def note(self, said: dict[str, Any]) -> None:
+        """Keep what the page complains of."""
         what = said.get("params", {})
         if said.get("method") == "Runtime.exceptionThrown":
             self.problems.append(json.dumps(what["exceptionDetails"])[:500])
@@ -97,11 +108,7 @@ class Page:
 
     def touch(self, what: str) -> None:
         """Put a finger on the middle of what a selector finds, which must be in sight."""
-        x, y = self.js(
-            f"(() => {{ const e = document.querySelector({what!r}), r = e.getBoundingClientRect(), "
-            "x = r.x + r.width / 2, y = r.y + r.height / 2; "
-            "return e.contains(document.elementFromPoint(x, y)) ? [x, y] : null; })()"
-        )
+        x, y = self.js(f"({MIDDLE})({what!r})")
         self.do("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
 
     def lift(self) -> None:

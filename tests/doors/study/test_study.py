@@ -21,12 +21,14 @@ from animalcat.doors.study.store import StudyStore, read_events, tombstones
 from animalcat.service.host.lock import Holder, running_server
 from animalcat.service.recording.reader import read_episode
 from tests.service.conftest import arena
+from tests.web import chromium, firefox
 from tests.web.chromium import PROGRAM, Page, browser
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not PROGRAM, reason="there is no Chromium"),
 ]
+NO_FIREFOX = pytest.mark.skipif(not firefox.PROGRAM, reason="there is no Firefox")
 Write = Callable[..., Study]
 
 
@@ -301,6 +303,76 @@ def test_a_dead_line_is_said_and_the_keyboard_alone_withdraws(
         page.do("Input.dispatchKeyEvent", type="keyDown", **enter)
         page.wait("document.querySelector('[name=personal]')")
     assert [trial.flags[0] for trial in trials(home, study)] == ["gap"]
+
+
+LOG = """(() => {
+  if (window.keeps) return;
+  window.keeps = true;
+  const keep = (name, down, at) => { sessionStorage.log = JSON.stringify(
+    [...JSON.parse(sessionStorage.log ?? "[]"), [name, down, performance.timeOrigin + at]]); };
+  for (const [kind, down] of [["keydown", true], ["keyup", false]])
+    addEventListener(kind, (event) => keep(event.code, down, event.timeStamp), true);
+  for (const button of document.querySelectorAll("#pad button"))
+    for (const [kind, down] of [["pointerdown", true], ["pointerup", false]])
+      button.addEventListener(kind, (event) => keep(button.dataset.key, down, event.timeStamp));
+})()"""
+"""Keeps a participant's own log of keys and fingers, over reloads."""
+NAMES = {"ArrowUp": "ahead", "ArrowLeft": "left"}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "new_browser", [chromium.browser, pytest.param(firefox.browser, marks=NO_FIREFOX)]
+)
+def test_what_a_participant_did_is_what_is_stored(
+    written: Write, tmp_path: Path, home: Path, new_browser: Callable[[], Any]
+) -> None:
+    """By keys, over a reload; by fingers; and by nothing at all."""
+    name = new_browser.__module__.rpartition(".")[2]
+    study = written(
+        ("finding-things", name),
+        ("practice: {passes: 1, of: 2, most: 3}\n", "gap_seconds: 300\n"),
+        ("max_episodes: 4", "max_episodes: 3"),
+    )
+    with running(tmp_path / "study.yaml", home) as server, new_browser() as new:
+        page: Page = new()
+        page.size(1280, 844)
+        page.open(server.link)
+        for k in range(3):
+            while where(page) != "play":
+                go_on(page)
+            begin(page)
+            page.js(LOG)
+            until(lambda: steps_of(home, study) > 3)
+            if k == 0:
+                for code in ("ArrowLeft", "ArrowUp"):
+                    page.key(code)
+                    time.sleep(0.3)
+                page.open(server.link)
+                page.wait("document.getElementById('over').hidden")
+                page.js(LOG)
+                page.key("ArrowLeft")
+            if k == 1:
+                page.js("document.getElementById('pad').hidden = false")
+                page.js("document.querySelector('[data-key=right]').scrollIntoView()")
+                page.touch("[data-key=right]")
+                time.sleep(0.3)
+                page.lift()
+            until(lambda: len(trials(home, study)) > k)  # noqa: B023
+            page.wait("!document.getElementById('go')?.hidden")  # the next round, or another page
+        log = json.loads(page.js("sessionStorage.log"))
+        while where(page) != "end":
+            go_on(page)
+        assert "cc=DONE" in page.js("document.getElementById('completion').href")
+        assert not page.problems, page.problems
+    played = trials(home, study)
+    assert [trial.outcome for trial in played] == ["played"] * 3
+    assert ["gap" in trial.flags for trial in played] == [True, False, False]
+    told = [(NAMES.get(key, key), down) for key, down, _ in log]
+    assert [key[:2] for trial in played for key in trial.keys] == told
+    assert [len(trial.keys) for trial in played] == [6, 2, 0]
+    began = [at - ms for (*_, at), (*_, ms) in zip(log[:6], played[0].keys, strict=True) if ms]
+    assert max(began) - min(began) < 0.1
 
 
 def hold_it(holder: Holder | None) -> Holder:
