@@ -177,9 +177,9 @@ async def test_each_role_may_call_what_the_table_says(callers: Callers, method: 
 
 
 LINES = {
-    "ask whether the server is well": (),
+    "ask for the server's health": (),
     "play": ("AgentGateway/Evaluate",),
-    "ask where a session stands": ("Sessions/GetSession",),
+    "ask for the state of a session": ("Sessions/GetSession",),
     "see which sessions there are": ("Sessions/ListSessions",),
     "see what was measured, decided and recorded, or follow it": (
         *("Sessions/WatchSession", "Sessions/VerifySession", "Profiles/GetProfile"),
@@ -192,20 +192,20 @@ LINES = {
         *("Campaigns/GetCampaign", "Campaigns/ListCampaigns"),
         *("Operations/GetOperation", "Operations/ListOperations", "Operations/WatchOperation"),
     ),
-    "see where the server runs things, and whom it refused": ("Operations/GetPlacement",),
+    "see where simulators run, and whom the server refused": ("Operations/GetPlacement",),
     "make sessions and campaigns of batteries": (
         *("Sessions/CreateSession", "Campaigns/CreateCampaign"),
     ),
-    "pause, go on with, extend or cancel sessions, take notes on them": (
+    "pause, resume, extend or cancel sessions, write notes on them": (
         *("Sessions/PauseSession", "Sessions/ResumeSession", "Sessions/ExtendSession"),
         *("Sessions/CancelSession", "Sessions/NoteSession"),
     ),
-    "say what an episode counts as, take agents off, get a ticket for a session": (
+    "say what an episode counts as, disconnect agents, get a ticket for a session": (
         *("Sessions/InvalidateEpisode", "Sessions/JudgeFailure", "Sessions/DismissAgents"),
         "Access/GetTicket",
     ),
     "make batteries": ("Batteries/ImportBattery", "Batteries/BuildBattery"),
-    "cancel what makes a battery": ("Operations/CancelOperation",),
+    "cancel the making of a battery": ("Operations/CancelOperation",),
     "delete sessions, campaigns and batteries": (
         *("Sessions/DeleteSession", "Campaigns/DeleteCampaign", "Batteries/DeleteBattery"),
     ),
@@ -317,7 +317,7 @@ async def test_the_page_of_security_is_true_line_by_line(callers: Callers) -> No
                 found = [await let_in(service, full, name) for name in ids]
                 assert found == expected, (line, cell, method)
     health = "/grpc.health.v1.Health/Check"
-    for (service, _), cell in zip(who, table["ask whether the server is well"], strict=True):
+    for (service, _), cell in zip(who, table["ask for the server's health"], strict=True):
         assert cell == "yes"
         assert await service.channel.unary_unary(health)(b"") == b"\x08\x01"
 
