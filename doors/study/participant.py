@@ -227,7 +227,7 @@ class Participant:
         wrong: How many other questions that have a right answer were answered wrongly.
         practised: Outcomes of the practice rounds.
         block: Which block, from 0.
-        in_block: Rounds played in it.
+        in_block: Rounds played in it; in blocks of listed arenas, void ones too.
         block_seconds: Seconds played in it.
         trials: Rounds played that count.
         passed: How many of them were passed.
@@ -410,25 +410,26 @@ def _(event: TrialOver, study: Study, now: Participant) -> Participant:
     trial = event.trial
     if event.part != now.part:
         raise OutOfPlaceError(f"{now.id} is at {now.stage}, and a trial of {event.part} ended")
-    if trial.outcome != "played":
-        return now
+    played = trial.outcome == "played"
+    if not played and (event.part == "practice" or not study.blocks.latin):
+        return now  # another arena takes its place; a listed block has none but its own
     if event.part == "practice":
         return _count_practice(study, replace(now, practised=(*now.practised, bool(trial.passed))))
-    pressed = Counter(key for key, down, _ in trial.keys if down)
-    played = replace(
+    pressed = Counter(key for key, down, _ in trial.keys if down and played)
+    then = replace(
         now,
         in_block=now.in_block + 1,
         block_seconds=now.block_seconds + trial.seconds,
-        trials=now.trials + 1,
+        trials=now.trials + played,
         passed=now.passed + bool(trial.passed),
-        idle=now.idle + (not pressed),
+        idle=now.idle + (played and not pressed),
         presses=Counter(now.presses) + pressed,
     )
     trials, seconds = study.blocks.most
-    if 0 < trials <= played.in_block or 0 < seconds <= played.block_seconds:
-        new = {"block": played.block + 1, "in_block": 0, "block_seconds": 0.0}
-        return replace(played, stage=Stage.BREAK, **new)
-    return played
+    if 0 < trials <= then.in_block or 0 < seconds <= then.block_seconds:
+        new = {"block": then.block + 1, "in_block": 0, "block_seconds": 0.0}
+        return replace(then, stage=Stage.BREAK, **new)
+    return then
 
 
 def _count_practice(study: Study, now: Participant) -> Participant:

@@ -100,7 +100,9 @@ async def test_a_round_goes_on_after_a_kill_within_the_gap(
 ) -> None:
     """What is on disk in the midst of a round is what a killed study and server leave behind."""
     text = STUDY.replace("practice: {passes: 1, of: 2, most: 3}\n", "gap_seconds: 600\n")
-    (tmp_path / "study.yaml").write_text(text)
+    near, far = ([f"navigation-0{k}" for k in ks] for ks in ((0, 1), (2, 3)))
+    text = text.replace("trials: 2, minutes: 0", f"latin: {{near: {near}, far: {far}}}")
+    (tmp_path / "study.yaml").write_text(text.partition("conditions:")[0])
     study, clock, home, left = read_study(tmp_path / "study.yaml"), Clock(), *folders(tmp_path)
     async with start(home) as service:
         await service.import_files(LONG, "tiny")
@@ -141,10 +143,13 @@ async def test_a_round_goes_on_after_a_kill_within_the_gap(
         if away > study.gap_seconds:
             assert (trial.gaps, len(attempts)) == ((), 2)
             assert attempts[0].cause == "the agent left"
-            assert attempts[0].instance != attempts[1].instance
+            order = study.measured(store.participant(one.id).condition).options["first"]
+            assert [attempt.instance for attempt in attempts] == [*order[:2]]
+            assert store.participant(one.id).stage is Stage.BREAK, "its block has no other arena"
         else:
             (gap,) = trial.gaps
             assert gap > away
+            assert store.participant(one.id).stage is Stage.PLAY
             assert trial.flags[0] == "gap"
             assert (len(attempts), attempts[0].attempt) == (1, 0)
             assert {"t": "open", "resumed": True} in page.told
