@@ -250,13 +250,14 @@ class StudyPages:
         self._check_operator(request)
         people = [(p, self._seats.playing(p.id)) for p in self._store.participants()]
         ends = Counter(str(p.stage) for p, _ in people if p.stage.over)
+        most = self._study.who.most
         counts = {
             "came": len(people),
             "play now": sum(plays for _, plays in people),
             "done": ends["done"],
             "screened out": ends["screened"],
             "withdrew": len({stone.person for stone in tombstones(self._store.folder)}),
-            "places taken": f"{len(self._store.begun())} of {self._study.who.most or 'any'}",
+            "places taken": f"{len(self._store.begun())}" + f" of {most}" * bool(most),
         }
         values: dict[str, Any] = {"study": self._study, "people": people, "counts": counts}
         values |= {"paused": self._store.paused, "base": self._at}
