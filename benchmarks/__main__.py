@@ -21,6 +21,7 @@ PARTS: Final[Mapping[str, str]] = {
     "saving": "what adaptive choice saves beside a random order",
     "coverage": "whether intervals contain the true value, and how sessions end",
     "peers": "other ways of adaptive testing, on the same items",
+    "groups": "groups of persons, and agents beside them",
     "comparing": "agents told apart or alike, beside an oracle; and draws for the success rate",
     "recovery": "profiles of agents with planted limits",
     "demo": "how often the demo finds what it planted",

@@ -21,6 +21,8 @@ COVERS: Final[Mapping[str, str]] = {
     "saving": "layouts benchmarks/saving.py benchmarks/sessions.py benchmarks/synthetic.py",
     "coverage": "layouts benchmarks/coverage.py benchmarks/sessions.py benchmarks/synthetic.py",
     "peers": "layouts doors/clinic/population.py benchmarks/peers.py",
+    "groups": "layouts/calibrating/group.py layouts/checking/compare.py "
+    "layouts/inference/backend/density.py benchmarks/groups.py",
     "recovery": "arena_configs envs layouts service benchmarks/recovery*.py",
 }
 """By part whose figures stand on pages: files and folders whose change makes them due."""

@@ -25,10 +25,11 @@ from animalcat.values import SessionSpec
 from .test_architecture import imports, known_modules
 
 ROOT = Path(__file__).resolve().parents[1]
-PRIMITIVES = {"compare_agents", "common_instances", "evidence_of"}
+PRIMITIVES = {"compare_agents", "common_instances", "evidence_of", "fit_group"}
 """What puts agents beside each other, or outcomes together."""
 PLACES = {
     "animalcat.cli.shared.earlier_outcomes": "calibrations, of sessions and of tables",
+    "animalcat.lab.group": "persons who are fitted together",
     "animalcat.layouts.fitting.exports": "fits of a table of attempts, by command and in Python",
     "animalcat.plots.agents": "pictures of several agents",
     "animalcat.service.measuring.against": "a session against another one",
@@ -36,6 +37,7 @@ PLACES = {
 }
 ALONE = {
     "animalcat.service.rpc.campaigns": "chooses arenas; its sessions have one specification",
+    "benchmarks.groups": "simulates persons and agents of one layout",
     "benchmarks.comparing": "simulates agents on the same arenas",
 }
 SPEC = SessionSpec("one", "mine", "abc", layout="aaio", layout_digest="123")

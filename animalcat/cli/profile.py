@@ -216,9 +216,9 @@ def compare(
         list[str],
         typer.Argument(
             metavar="SESSION|FILE|LOG.eval|reference:AGENT...",
-            help="Ids of two or more sessions, files that `profile export --format netcdf` wrote, "
-            "files of profiles (.json), logs of adaptive tasks of inspect_ai, or agents whose "
-            "profiles are shipped: "
+            help="Ids of two or more sessions (one beside a --group), files that `profile export "
+            "--format netcdf` wrote, files of profiles (.json), logs of adaptive tasks of "
+            "inspect_ai, or agents whose profiles are shipped: "
             "reference:scout on the battery of the first, reference:scout@basics on another.",
         ),
     ],
@@ -238,6 +238,23 @@ def compare(
         ),
     ] = False,
     margin: Margin = 0.1,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SESSION|TABLE",
+            help="A session of a person, or a table of outcomes whose sessions are those of "
+            "persons, as `study export` writes it. Repeat it. All of them are fitted together, and "
+            "the typical person stands beside the agent.",
+        ),
+    ] = None,
+    within: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NODE=VALUE",
+            help="Call agents alike in a node where they differ by less than this, in the unit "
+            "that the table shows, with a probability of 95 %. Repeat it for several nodes.",
+        ),
+    ] = None,
 ) -> None:
     """Compare agents, from the draws of their posteriors.
 
@@ -253,11 +270,18 @@ def compare(
         side_by_side,
         write_comparison,
     )
+    from animalcat.cli.shared.option_table import numbers_by_name
     from animalcat.layouts.adaptive.paired import FAMILY
     from animalcat.layouts.explaining.wording import few_of
 
     measured = read_measured(sessions, whole=len(sessions) <= FAMILY)
-    known = side_by_side(measured, mixed=mixed, margin=margin)
+    known = side_by_side(
+        measured,
+        mixed=mixed,
+        margin=margin,
+        group=group or (),
+        within=numbers_by_name("--within", within or (), "navigationAbility=3"),
+    )
     if output is not None:
         title = f"Comparison of {few_of(list(known.profiles))}"
         write_comparison(known, output, title, known.told())

@@ -8,7 +8,8 @@ and a `Video`; a `ResultList` of several sessions, and a `CampaignResult` of sev
 `lab` has `local` and `connect`. `arena` makes arenas and `batteries` batteries of them, on which
 `battery_report` reports; `agents` reads what an agent may be given as. `result` is what a session
 found out, with its `profile`, `episodes` and `pictures`; `campaigns` are of several agents, `drawn`
-reads what a comparison needs, and `forecast` predicts a battery. `recordings`, `path` and
+reads what a comparison needs, `group` the same of several persons together, and `forecast` predicts
+a battery. `recordings`, `path` and
 `received` read what they need from the server. `progress` shows how far a session is. `within`
 measures in this process, without a server; and `policies` makes agents of what was trained, behind
 the `wrappers` with which it was.

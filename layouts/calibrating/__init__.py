@@ -2,5 +2,5 @@
 
 Begin with `calibrate`: it turns a layout and the outcomes of several agents into a calibrated
 layout. `population` is the hierarchical model behind it, and `assessment` how well calibrated
-layouts predict agents that were held out.
+layouts predict agents that were held out. `group` fits persons together.
 """

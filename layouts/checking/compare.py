@@ -22,7 +22,8 @@ Scales: TypeAlias = Mapping[str, Scale]
 """How nodes are read, by name."""
 
 TOLD_APART: Final = 0.95
-"""Probability of the larger value from which on two agents are told apart by a node."""
+"""Probability of the larger value from which on two agents are told apart by a node, and of a
+difference below the margin from which on they are called alike."""
 FEW: Final = 24
 """Agents up to which each has a row and a name of its own; of more, the first and the last."""
 _DRAWS: Final = 4000
@@ -108,6 +109,9 @@ class NodeDifference:
         hdi: 90 % highest-density interval of the difference.
         more: Probability that the first agent has the larger value.
         words: The difference and its interval, in the unit in which the node is read.
+        alike: Probability that it is less than the margin that was named, in that unit; None where
+            none was.
+        verdict: "apart", "alike within" the margin, both, or "not yet known".
     """
 
     agent: str
@@ -118,6 +122,8 @@ class NodeDifference:
     hdi: tuple[float, float]
     more: float
     words: NodeWords
+    alike: float | None
+    verdict: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +180,7 @@ class AgentStanding:
             "first has more by": "–" if behind is None else behind.words.estimate,
             "90 % of that": "–" if behind is None else behind.words.interval,
             "P(more)": "–" if behind is None else f"{behind.more:.2f}",
+            "verdict": "–" if behind is None else behind.verdict,
         }
 
 
@@ -183,6 +190,7 @@ def compare_agents(
     *,
     scales: Scales | None = None,
     nodes: Mapping[str, Mapping[str, Any]] | None = None,
+    within: Mapping[str, float] | None = None,
 ) -> list[AgentStanding]:
     """Say of every node where agents stand, and how far each is behind the first.
 
@@ -196,6 +204,8 @@ def compare_agents(
             alone is known.
         nodes: The nodes of each agent's profile, as JSON, by agent. What these do not know is not
             said.
+        within: By node, the margin below which a difference counts as alike, in the unit in which
+            the node is read.
 
     Raises:
         ValueError: No posterior is given, or the layouts differ.
@@ -215,7 +225,7 @@ def compare_agents(
         expected: list[float] = places.mean(axis=0).tolist()
         by_rank = sorted(range(len(posteriors)), key=expected.__getitem__)
         best = first = posteriors[by_rank[0]]
-        group = 1
+        group, margin = 1, (within or {}).get(node)
         for k in by_rank:
             agent = posteriors[k]
             if superiority(first.ordered[i], agent.ordered[i]) >= TOLD_APART:
@@ -230,7 +240,9 @@ def compare_agents(
                     ranks=(int(ends[0, k]), int(ends[1, k])),
                     most=float((places[:, k] == 1).mean()),
                     group=group,
-                    behind=None if agent is best else _difference(best, agent, i, seed, scale),
+                    behind=None
+                    if agent is best
+                    else _difference(best, agent, i, seed, scale, margin),
                     rising=scale.rising,
                 )
             )
@@ -256,7 +268,7 @@ def few_standings(standings: Sequence[AgentStanding]) -> list[AgentStanding]:
 
 
 def _difference(
-    first: Posterior, second: Posterior, i: int, seed: int, scale: Scale
+    first: Posterior, second: Posterior, i: int, seed: int, scale: Scale, margin: float | None
 ) -> NodeDifference:
     a, b = (one.draws[_pairing(one, seed, side), i] for side, one in enumerate((first, second)))
     low, high = even_hdi(np.sort(a - b)[np.newaxis])[0].tolist()
@@ -264,10 +276,15 @@ def _difference(
     words = scale.difference_words(
         float(apart.mean()), *even_hdi(np.sort(apart)[np.newaxis])[0].tolist()
     )
+    more = superiority(first.ordered[i], second.ordered[i])
+    alike = None if margin is None else float((abs(apart) < margin).mean())
+    told = ["apart"] * (more >= TOLD_APART)
+    if alike is not None and alike >= TOLD_APART:
+        told.append(f"alike within {margin:g} {scale.unit}".rstrip())
     return NodeDifference(
         *(first.name, second.name, first.nodes[i], first.units[i]),
-        *(float(first.means[i] - second.means[i]), (low, high)),
-        *(superiority(first.ordered[i], second.ordered[i]), words),
+        *(float(first.means[i] - second.means[i]), (low, high), more, words),
+        *(alike, ", but ".join(told) or "not yet known"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -30,6 +30,7 @@ from animalcat.layouts.checking.compare import (
 )
 from animalcat.layouts.explaining.wording import Scale, few_of, plain_scale, scale_of
 from animalcat.layouts.fitting.estimates import profile_scales
+from animalcat.layouts.model.tables import guess
 from animalcat.plots.agents import compared_nodes
 from animalcat.service.reporting.session_report import words_of_backend
 from animalcat.text.showing import line_html, stacked_html, table_html, table_text
@@ -82,6 +83,8 @@ class Comparison:
             measured on one battery; else None.
         rates: How the success rates of every two differ over the battery, by their names; none
             where they share no arenas that were drawn for all, and of many agents.
+        within: By node, the margin below which a difference counts as alike, in the unit in which
+            the node is read.
     """
 
     profiles: Mapping[str, Row]
@@ -90,6 +93,7 @@ class Comparison:
     differences: Sequence[Difference]
     same_arenas: CommonInstances | None
     rates: Mapping[tuple[str, str], PairedComparison]
+    within: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -100,7 +104,7 @@ class Comparison:
     def standings(self) -> list[AgentStanding]:
         """The table: a row a node and agent, in order of rank."""
         nodes = {name: profile["nodes"] for name, profile in self.profiles.items()}
-        return compare_agents(self.posteriors, scales=self.scales, nodes=nodes)
+        return compare_agents(self.posteriors, scales=self.scales, nodes=nodes, within=self.within)
 
     def notes(self) -> list[str]:
         """What has to be known before any number is read, one sentence each."""
@@ -232,6 +236,7 @@ def compare(
     mixed: bool = False,
     margin: float = MARGIN,
     common: Mapping[str, Outcomes] | None = None,
+    within: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Put agents side by side.
 
@@ -243,10 +248,11 @@ def compare(
         margin: Largest difference of success rates that counts as alike.
         common: What each made of the arenas that were drawn for all; None to take it from what is
             known of each.
+        within: By node, as `Comparison.within` has it.
 
     Raises:
         MixedError: They differ in that, and `mixed` was not said.
-        ValueError: There are not two agents, or their layouts share no node.
+        ValueError: There are not two agents, their layouts share no node, or a margin is of none.
     """
     if len(agents) < 2:
         raise ValueError(f"a comparison takes two agents at least; {len(agents)} is given")
@@ -269,6 +275,7 @@ def compare(
             "the layouts share no node of the same name, kind, unit and range, so there is nothing "
             "to compare"
         )
+    insist_margins(within or {}, nodes)
     one_layout = not any(difference.what == "layout" for difference in what_differs)
     posteriors: list[Posterior] = []
     for name, agent in agents.items():
@@ -292,7 +299,22 @@ def compare(
         what_differs,
         _same_arenas(list(agents.values()), profiles),
         _rates(_drawn_for_all(agents, profiles) if common is None else common, margin),
+        within or {},
     )
+
+
+def insist_margins(within: Mapping[str, float], nodes: Sequence[str]) -> None:
+    """Refuse margins of other nodes than these, and those that nobody is within.
+
+    Raises:
+        ValueError: There is one.
+    """
+    for node, most in within.items():
+        if node not in nodes:
+            hint = guess(node, nodes)
+            raise ValueError(f"no node {node!r} to be alike in; nodes: {', '.join(nodes)}.{hint}")
+        if not most > 0.0:
+            raise ValueError(f"a margin of {most:g} for {node}: give more than 0")
 
 
 def profile_of(agent: Measured) -> Row:

@@ -20,13 +20,14 @@ from animalcat.service.reporting.comparison import (
     Comparison,
     MixedError,
     compare,
+    insist_margins,
     profile_of,
 )
 
 COLUMNS: Final = (
     *("node", "agent", "estimate"),
     *(Column("90 %", 4), Column("rank", 3), Column("P(most)", 5), "group"),
-    *(Column("first has more by", 1), Column("90 % of that", 6), Column("P(more)", 2)),
+    *(Column("first has more by", 1), Column("90 % of that", 6), Column("P(more)", 2), "verdict"),
 )
 
 
@@ -67,20 +68,60 @@ def read_measured(names: Sequence[str], *, whole: bool) -> dict[str, Any]:
     return dict(zip(number_agents(agents, sources), measured, strict=True))
 
 
-def side_by_side(agents: Mapping[str, Any], *, mixed: bool, margin: float) -> Comparison:
+def side_by_side(
+    agents: Mapping[str, Any],
+    *,
+    mixed: bool,
+    margin: float,
+    group: Sequence[str] = (),
+    within: Mapping[str, float] | None = None,
+) -> Comparison:
     """Put agents side by side; ends the command where they cannot be compared.
 
     Args:
         agents: What is known of each, by name.
         mixed: Whether different layouts, backends and observations may be compared.
         margin: Largest difference of success rates that counts as alike.
+        group: Sessions of persons, and tables of outcomes of such sessions, who as a group stand
+            beside a single agent.
+        within: By node, the margin below which a difference counts as alike.
     """
     try:
-        return compare(agents, mixed=mixed, margin=margin)
+        if group:
+            agents = {**agents, **_read_group(group, agents, within or {}, mixed=mixed)}
+        return compare(agents, mixed=mixed, margin=margin, within=within)
     except MixedError as error:
         fail(f"{error} Say --mixed to compare them anyway.")
     except ValueError as error:
         fail(str(error))
+
+
+def _read_group(
+    group: Sequence[str], agents: Mapping[str, Any], within: Mapping[str, float], *, mixed: bool
+) -> dict[str, Any]:
+    """The typical person of a group, by its name."""
+    from animalcat.lab.group import group_results
+    from animalcat.outcomes import read_outcomes
+
+    sessions: dict[str, None] = {}
+    for name in group:
+        if not Path(name).suffix:
+            sessions[name] = None
+            continue
+        try:
+            rows = read_outcomes(Path(name))["session"].dropna()
+        except OSError as error:
+            fail(f"{name}: {error.strerror}")
+        sessions |= dict.fromkeys(str(row).removeprefix("sessions/") for row in rows)
+    if len(agents) != 1:
+        fail(f"--group: give one agent beside the group, not {len(agents)}")
+    (beside,) = agents.values()
+    if isinstance(beside, Mapping):
+        fail("--group takes an agent with draws: a session, or a file of `--format netcdf`")
+    insist_margins(within, beside.layout.latent_names)
+    with client_for() as client, status("fitting the group"):
+        result = group_results(client, [*sessions], beside, mixed=mixed)
+    return {result.agent: result}
 
 
 def show_comparison(known: Comparison) -> None:

@@ -86,7 +86,7 @@ def read_options(kind: type, values: Mapping[str, Any], listed: str = "targets")
     """
     options = {name: value for name, value in values.items() if value is not None and value != []}
     if listed in options:
-        options[listed] = _shares(options[listed])
+        options[listed] = numbers_by_name("--target", options[listed], "visualAbility=0.1")
     try:
         given_options(kind, options)
     except (TypeError, ValueError) as error:
@@ -130,15 +130,21 @@ def _order(parameter: inspect.Parameter) -> int:
     return panels.index(panel) if panel in panels else len(panels)
 
 
-def _shares(targets: Sequence[str]) -> dict[str, float]:
-    """Targets of single capabilities, each given as "NAME=SHARE"."""
-    shares: dict[str, float] = {}
-    for target in targets:
-        name, _, share = target.partition("=")
-        if name in shares:
-            fail(f"--target {target}: {name} has a target already; give it once", BAD_INPUT)
+def numbers_by_name(option: str, texts: Sequence[str], example: str) -> dict[str, float]:
+    """Numbers of an option that is repeated, each given as "NAME=NUMBER".
+
+    Args:
+        option: What the option is called.
+        texts: What was given.
+        example: One of them that would be right.
+    """
+    numbers: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name in numbers:
+            fail(f"{option} {text}: {name} has a number already; give it once", BAD_INPUT)
         try:
-            shares[name] = float(share)
+            numbers[name] = float(number)
         except ValueError:
-            fail(f"--target {target}: give NAME=SHARE, for example visualAbility=0.1", BAD_INPUT)
-    return shares
+            fail(f"{option} {text}: give a name and a number, for example {example}", BAD_INPUT)
+    return numbers

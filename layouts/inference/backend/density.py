@@ -19,11 +19,12 @@ from numba import carray, cfunc, njit, types
 from animalcat.layouts.inference.backend.nuts import library
 from animalcat.layouts.model.expressions import evaluate
 from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
-from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.layouts.model.spec import Bernoulli, Latent, Layout
 from animalcat.portable.kernels import exp, log, ndtri
 from animalcat.text.formulas import Call, Expression, names, substitute
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
 Features: TypeAlias = tuple[str, ...]
 """Names of features in the layout's order; there is one row for each combination of their values.
 """
@@ -51,7 +52,13 @@ def covers(layout: Layout) -> bool:
     return all(isinstance(one.likelihood, Bernoulli) for one in layout.outcomes)
 
 
-def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None) -> Floats:
+def tape(
+    layout: Layout,
+    features: Floats,
+    outcomes: Floats,
+    weights: Floats | None,
+    persons: Ints | None = None,
+) -> Floats:
     """What `log_density` and `expand` are given: steps, priors and data of a layout, as numbers.
 
     Of many instances there are several tapes, one after the other, and equal ones are merged.
@@ -61,8 +68,12 @@ def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | N
         features: (instances, features), as returned by `Layout.check_features`.
         outcomes: (instances,) or (instances, outcomes), as returned by `Layout.check_outcomes`.
         weights: (instances,), how many outcomes each counts as; None for one each.
+        persons: (instances,), which person of a group played each, from 0 on; None for one agent.
+            Latent nodes are then those of the typical person. After all of them come, for each, the
+            spread of the group, and by how many spreads each person is off.
     """
-    if len(features) > _ROWS:
+    many = 0 if persons is None else int(persons.max()) + 1
+    if len(features) > _ROWS and not many:
         features, outcomes, weights = _merge_alike(features, outcomes, weights)
     starts = range(0, max(1, len(features)), _ROWS)
     return np.concatenate(
@@ -72,6 +83,8 @@ def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | N
                 features[start : start + _ROWS],
                 outcomes[start : start + _ROWS],
                 None if weights is None else weights[start : start + _ROWS],
+                None if persons is None else persons[start : start + _ROWS],
+                many,
                 more=start != starts[-1],
             )
             for start in starts
@@ -91,10 +104,17 @@ def _merge_alike(
 
 
 def _tape(
-    layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None, *, more: bool
+    layout: Layout,
+    features: Floats,
+    outcomes: Floats,
+    weights: Floats | None,
+    persons: Ints | None,
+    many: int,
+    *,
+    more: bool,
 ) -> Floats:
     """The tape of some instances, which says whether that of more follows."""
-    builder = _Builder(layout, features)
+    builder = _Builder(layout, features, persons, many)
     told: list[tuple[_Slot, _Slot, _Slot]] = []
     for outcome, y in zip(layout.outcomes, outcomes.reshape(len(features), -1).T, strict=True):
         there = ~np.isnan(y)
@@ -109,6 +129,7 @@ def model(
     features: Floats,
     outcomes: Floats,
     weights: Floats | None,
+    persons: Ints | None = None,
 ) -> Any:
     """What nutpie samples from: the compiled functions, and the tape that they are given.
 
@@ -117,10 +138,11 @@ def model(
         features: As `tape` takes them.
         outcomes: As `tape` takes them.
         weights: As `tape` takes them.
+        persons: As `tape` takes them.
     """
-    nutpie, names, count = library(), list(layout.latent_names), len(layout.latents)
-    numbers = tape(layout, features, outcomes, weights)
-    place = numbers.ctypes.data
+    numbers = tape(layout, features, outcomes, weights, persons)
+    nutpie, count, place = library(), int(numbers[2]), numbers.ctypes.data
+    names = [*layout.latent_names, *map(str, range(count - len(layout.latents)))]
     plain = nutpie.PyVariable.new_variables(names, ["float64"] * count, [()] * count, {}, {})
     return nutpie.PyMcModel(
         nutpie.LogpFunc(log_density.address, place, numbers),  # which is kept as long as that is
@@ -169,8 +191,10 @@ class _Step(NamedTuple):
 class _Builder:
     """Builds the steps of a layout for some instances, each value once."""
 
-    def __init__(self, layout: Layout, features: Floats) -> None:
-        self._layout, self._all = layout, layout.feature_names
+    def __init__(
+        self, layout: Layout, features: Floats, persons: Ints | None = None, many: int = 0
+    ) -> None:
+        self._all = layout.feature_names
         self._tables = {self._all: features}
         self._places: dict[Features, _Slot] = {}
         self._data: list[Floats] = []
@@ -178,9 +202,15 @@ class _Builder:
         self._steps: list[_Step] = []
         self._values: dict[tuple[Expression, Features], _Slot] = {}
         self._links = {node.name: node.link.expression for node in layout.ordered}
-        self._latents = {name: self._room(1) for name in layout.latent_names}
+        self._priors: list[tuple[Prior, int]] = []
+        self._latents = {node.name: self._latent(node.prior) for node in layout.latents}
         self._alone: dict[str, Expression] = {name: name for name in self._all}
         self._reached = {name: frozenset([name]) for name in self._all}
+        if persons is not None:
+            rows, every = self.data(persons), frozenset(self._all)
+            for node in layout.latents:
+                self._latents[node.name] = self._of_persons(node, rows, many)
+                self._reached[node.name] = every  # in each row it may be another person's
         for name, link in self._links.items():
             self._reached[name] = self._reach(link)
             if self._is_alone(link):
@@ -201,6 +231,36 @@ class _Builder:
             self._values[key] = self._make(*key)
         return self._values[key]
 
+    def _latent(self, prior: Prior, many: int = 1) -> _Slot:
+        slot = self._room(many)
+        self._priors += [(prior, slot.offset + k) for k in range(many)]
+        return slot
+
+    def _of_persons(self, node: Latent, rows: _Slot, many: int) -> _Slot:
+        """A node of the person of each row, who is around the typical one.
+
+        What is off is added to the logit of a share of a range, to a normal variable in its
+        deviations, and to the logarithm of a positive one.
+        """
+        typical, prior = self._latents[node.name], node.prior
+        wide = math.pi / math.sqrt(3.0)  # deviation of the logit of a uniform share
+        spread = self._latent(HalfNormal(wide if isinstance(prior, ScaledBeta) else 1.0))
+        places = self._room(rows.size)
+        self._steps.append(_Step(_SPREAD, places, self._latent(Normal(0.0, 1.0), many), rows, 0.0))
+        off = self._emit(_MUL, places, spread)
+        if isinstance(prior, HalfNormal):
+            return self._emit(_MUL, self._emit(_EXP, off), typical)
+        if isinstance(prior, Normal):
+            return self._emit(_ADD, self._emit(_MUL, off, self.data(prior.sd)), typical)
+        minus = self.data(-1.0)
+        above = self._emit(_LOG, self._emit(_ADD, typical, self.data(-prior.low)))
+        left = self._emit(_ADD, self._emit(_MUL, typical, minus), self.data(prior.high))
+        logit = self._emit(_ADD, above, self._emit(_MUL, self._emit(_LOG, left), minus))
+        share = self._emit(_LOGISTIC, self._emit(_ADD, off, logit))
+        return self._emit(
+            _ADD, self._emit(_MUL, share, self.data(prior.span)), self.data(prior.low)
+        )
+
     def packed(self, told: list[tuple[_Slot, _Slot, _Slot]], *, more: bool) -> Floats:
         """All as one row of numbers: a header, steps, priors, outcomes and data."""
         steps = [
@@ -210,10 +270,7 @@ class _Builder:
             )
             for s in self._steps
         ]
-        latents = [
-            (*_pack_prior(node.prior), self._at(self._latents[node.name]))
-            for node in self._layout.latents
-        ]
+        latents = [(*_pack_prior(prior), self._given + place) for prior, place in self._priors]
         ends = [
             (self._at(p), min(p.size - 1, 1), self._at(y), self._at(w), y.size) for p, y, w in told
         ]
