@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -92,11 +93,14 @@ def count_statements(tree: ast.AST) -> int:
 
 
 def count_words(path: Path) -> int:
-    """Return how many words a page has, or the cells of a notebook."""
+    """Return how many words people read on a page, or in the cells of a notebook.
+
+    Comments are not among them: most name the file that a figure is taken from.
+    """
     text = path.read_text("utf-8")
     if path.suffix == ".ipynb":
         text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
-    return len(text.split())
+    return len(re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).split())
 
 
 def count_commands() -> dict[str, int]:
