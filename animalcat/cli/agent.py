@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from animalcat.cli.shared.command_help import SameAgent
+from animalcat.cli.shared.command_help import PlayedSession, SameAgent
 from animalcat.cli.shared.common import common, without
 from animalcat.cli.shared.output import (
     BAD_INPUT,
@@ -56,14 +56,7 @@ def run(
             "+LIMIT=STRENGTH. The file is run, so name only one that you trust.",
         ),
     ],
-    session: Annotated[
-        str,
-        typer.Option(
-            metavar="SESSION",
-            help="The session to play. It may be left out when only one session waits for an "
-            "agent.",
-        ),
-    ] = "",
+    session: PlayedSession = "",
     name: Annotated[
         str,
         typer.Option(

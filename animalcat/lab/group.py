@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,8 @@ def group_results(
     if abouts[0].get("session") in [about["session"] for about in abouts[1:]]:
         raise ValueError(f"the agent's own session, {abouts[0]['session']}, is one of the group")
     known = {session: conditions_of(profile["provenance"]) for session, profile in profiles.items()}
-    if (grave := [one for one in differing(known) if one.forbids("compare")]) and not mixed:
+    unlike = differing(known)
+    if (grave := [one for one in unlike if one.forbids("compare")]) and not mixed:
         raise MixedError(grave)
     frames = [client.outcomes(session).assign(agent=session) for session in sessions]
     table = of_export(pd.concat(frames, ignore_index=True), sessions)[0].covered([layout]).table
@@ -72,12 +74,17 @@ def group_results(
     fitted, another = fit_group(layout, persons)
     features = np.concatenate([person.features for person in persons])
     passed = sum(int(person.outcomes.sum()) for person in persons)
+    played: dict[str, dict[str, Any]] = {}
+    for used in (used for one in abouts[1:] for used in one.get("played_with") or ()):
+        known_as = json.dumps(used["versions"], sort_keys=True)
+        played.setdefault(known_as, {**used, "attempts": 0})["attempts"] += used["attempts"]
     about = {
         **{key: value for key, value in abouts[1].items() if key not in ("policy", "comparison")},
         "agent": f"typical of {len(persons)} persons",
         "session": "",
         "agent_fingerprint": None,
         "sessions": [*sessions],
+        "played_with": [*played.values()],
         "episodes": len(features),
         "successes": passed,
     }
@@ -85,12 +92,15 @@ def group_results(
     labels = [f"{head}: {count} of {len(persons)} persons" for head, count in heads.items()]
     if not fitted.converged:
         labels.append(f"{NOT_CERTIFIED}: {'; '.join(fitted.diagnostics['reasons'])}")
+    labels += [one.sentence for one in unlike]
+    theirs = np.resize(np.asarray(beside.draws, np.float64), another.shape)
+    less = np.mean(another < theirs, axis=0).tolist()
     ranges = np.quantile(another, [0.05, 0.95], axis=0).T.tolist()
     labels += [
-        f"nine of ten persons: {node} {scale_of(layout, k, features).interval(*ranges[k])}; "
-        f"{float((another[:, k] < np.resize(beside.draws[:, k], len(another))).mean()):.0%} have "
-        "less than the agent"
-        for k, node in enumerate(layout.latent_names)
+        f"nine of ten persons: {layout.latent_names[k]} "
+        f"{scale_of(layout, k, features).interval(*ranges[k])}; {100 * less[k]:.0f} % have less of "
+        "it than the agent"
+        for k in layout.capabilities
     ]
     profile = {**Profile.of_fit(fitted, {}, about).to_dict(), "labels": labels}
     return DrawnResults(profile, layout, fitted.draws, features, {})

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat.cli.shared.command_help import SameAgent
+from animalcat.cli.shared.command_help import PlayedSession, SameAgent
 from animalcat.cli.shared.common import without
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, UNREACHABLE, fail, say
 from animalcat.client import connect
@@ -25,14 +25,7 @@ def command(
     server: Annotated[
         str, typer.Option("--connect", metavar="HOST:PORT", help="The animalcat server.")
     ],
-    session: Annotated[
-        str,
-        typer.Option(
-            metavar="SESSION",
-            help="The session to play. It may be left out when only one session waits for an "
-            "agent.",
-        ),
-    ] = "",
+    session: PlayedSession = "",
     name: Annotated[
         str,
         typer.Option(

@@ -157,6 +157,13 @@ def keep_in(variable: str) -> Callable[[str | None], None]:
     return keep
 
 
+PlayedSession = Annotated[
+    str,
+    typer.Option(
+        metavar="SESSION",
+        help="The session to play. It may be left out when only one session waits for an agent.",
+    ),
+]
 SameAgent = Annotated[
     bool,
     typer.Option(
