@@ -254,12 +254,12 @@ class Seat:
             await self._tell(t="open", resumed=not anew)
             due, decision = self._clock(), None
             frame = _frame(stream.observation(start.observation), run, shown)
-            await self._show(run, frame, due, None)
+            # What is pressed before a round answers nothing; in an outage of the server it may.
+            await self._show(run, frame, due, None if anew else Decision(0, None))
             while True:
                 due += period
                 screen = self._screen
                 run.heard = self._gone if screen is None else screen.heard
-                kept.add(run)
                 if screen is None or self._clock() - screen.heard > SILENT_SECONDS:
                     if not await self._is_back(run.heard):
                         return None
@@ -271,6 +271,7 @@ class Seat:
                 hidden, decision = screen.hidden, screen.decide()
                 run.keys += screen.keys
                 screen.keys = []
+                kept.add(run)
                 await stream.act(0, run.step, bytes([decision.action]))
                 answer = await stream.receive()
                 run.blurs += screen.hidden - hidden
@@ -296,9 +297,8 @@ class Seat:
 
     def _trial_of(self, run: Round, steps: int, outcome: Any, *, unseen: bool = False) -> Trial:
         end = run.heard if unseen else self._clock()
-        seconds, keys = round(end - run.began, 3), keys_of(run)
+        seconds, keys, gaps = round(end - run.began, 3), keys_of(run), (*run.gaps,)
         timing = sum_timings(run.timings, keys, run.blurs, full_screen=run.full_screen)
-        gaps = (*run.gaps,)
         return Trial(run.episode, None, seconds, steps, outcome, None, gaps, timing, keys, unseen)
 
     async def _leave_episode(
