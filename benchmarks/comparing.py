@@ -52,7 +52,7 @@ ALIKE: Final = ((0.5, 0.25), (0.8, 0.5), (0.9, 0.5), (0.95, 0.5))
 MARGINAL: Final = ((0.55, 0.45), (0.85, 0.75), (1.0, 0.9))
 RATED: Final = (2188, 100)
 """Arenas of a battery whose success rate is wanted, and how many of them are drawn."""
-RATE_RUNS: Final = (250, 2)
+RATE_RUNS: Final = (150, 2)
 LEVELS: Final = (
     ("2 logits", 2.0, 0.0, 1.0, 0.9),
     ("1 logit", 1.0, 0.0, 1.0, 0.95),

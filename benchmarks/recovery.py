@@ -76,7 +76,7 @@ class Size:
     seconds: float
 
 
-WHOLE: Final = Size(1.0, 10, 2, 1.0, 60, 2, 6, LONG, 900.0)
+WHOLE: Final = Size(1.0, 10, 2, 1.0, 60, 2, 6, LONG, 1680.0)
 QUICK: Final = Size(0.25, 4, 1, 0.5, 9, 1, 2, 40, 140.0)
 
 
