@@ -24,6 +24,7 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "demo": {"demo": {"DEMOS": (WALKS,), "QUICK_SEEDS": 1}},
     "layouts": {"layouts": {"SIZES": ((69, None, 5),), "OTHERS": (OTHERS[0],), "DRAWS": 50}},
     "peers": {"peers": {"TOLD": (5,), "ORDERS": 1, "FOLDS": 30, "AGENTS": (1, 1)}},
+    "groups": {"groups": {"RUNS": (3, 3), "PERSONS": 3, "_DRAWS": 400}},
     "comparing": {"comparing": {"RUNS": (40, 40), "FAMILIES": (4, 4), "RATED": (60, 20)}},
     "papers": {"papers.permanence": {"QUICK_AGENTS": (6,)}},
 }
