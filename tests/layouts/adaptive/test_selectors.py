@@ -34,6 +34,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
+from tests.layouts.adaptive.several import chances_of
 
 from .several import choose_several
 
@@ -67,7 +68,7 @@ def test_every_policy_is_a_distribution_over_what_is_left(
     order = ("3", "9", "1") if name == "listed" else ()
     policy = Policy(name, order=order)  # pyright: ignore[reportArgumentType]
     other = Chooser(chooser.bank, policy)
-    chances = other.propensities(posterior, History([3, 4]))
+    chances = chances_of(other, posterior, History([3, 4]))
     assert chances.sum() == pytest.approx(1.0)
     assert not chances[[3, 4]].any()
     choice = other.choose(posterior, History([3, 4]), 3)
@@ -88,8 +89,8 @@ def test_what_comes_first_under_any_policy(chooser: Chooser, posterior: LivePost
         assert (choice.reason, choice.propensity) == ("listed", 1.0)
         played.append(choice.index)
     assert [bank.names[row] for row in played] == ["3", "9"]
-    after = first.propensities(posterior, History(played))
-    assert after == pytest.approx(Chooser(bank, Policy()).propensities(posterior, History(played)))
+    after = chances_of(first, posterior, History(played))
+    assert after == pytest.approx(chances_of(Chooser(bank, Policy()), posterior, History(played)))
     with pytest.raises(ValueError, match="'nobody'"):
         Chooser(bank, Policy(order=("nobody",)))
 
@@ -154,7 +155,7 @@ def test_an_aim_prefers_what_is_passed_at_its_rate(
     aimed = Chooser(chooser.bank, Policy(aim=0.7, random_share=0.0))
     plainly = Chooser(chooser.bank, Policy(random_share=0.0))
     rates = [
-        abs(float(c.propensities(posterior, History(())) @ predicted) - 0.7)
+        abs(float(chances_of(c, posterior, History(())) @ predicted) - 0.7)
         for c in (aimed, plainly)
     ]
     assert rates[0] < rates[1]
@@ -297,7 +298,7 @@ def test_most_choices_are_among_the_best_and_none_is_out_of_reach(
     worth = np.where(left, Chooser(bank).scores(posterior, history).total, 0.0)
     best = worth >= np.unique(worth)[-SPREAD]
     assert best.sum() >= 2 * SPREAD - 1
-    now = Chooser(bank, policy).propensities(posterior, history)
+    now = chances_of(Chooser(bank, policy), posterior, history)
     assert now[best].sum() == pytest.approx(1.0 - REST)
     assert (now[left] > 0.0).all()
     power = worth**policy.sharpness
