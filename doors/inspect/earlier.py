@@ -11,6 +11,7 @@ import pandas as pd
 
 from animalcat.doors.inspect.logs import Log, LogError, came_of, logs_in, open_log
 from animalcat.doors.inspect.plan import Plan
+from animalcat.doors.inspect.sheets import input_text
 from animalcat.layouts.calibrating.calibrate import calibrate
 from animalcat.layouts.model.frames import instances_in
 from animalcat.layouts.model.instances import OutcomeTable
@@ -79,8 +80,5 @@ def _outcomes(log: Log, plan: Plan, samples: Mapping[str, Any]) -> dict[str, flo
 
 def _text(sample: Any) -> tuple[str, ...]:
     """By what a sample is known again: the beginning of its question, and its right answer."""
-    asked = (
-        sample.input if isinstance(sample.input, str) else "\n".join(m.text for m in sample.input)
-    )
     right = [sample.target] if isinstance(sample.target, str) else sample.target
-    return tuple(text[:_COMPARED] for text in (asked, *right))
+    return tuple(text[:_COMPARED] for text in (input_text(sample), *right))

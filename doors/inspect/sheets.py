@@ -55,10 +55,14 @@ def stray_rows(
 
 
 def text_digest(sample: Any) -> str:
-    """SHA-256 of the text of a sample's input, of all its messages line by line."""
+    """SHA-256 of the text of a sample's input."""
+    return hashlib.sha256(input_text(sample).encode()).hexdigest()
+
+
+def input_text(sample: Any) -> str:
+    """The text of a sample's input, of all its messages line by line."""
     given = sample.input
-    text = given if isinstance(given, str) else "\n".join(message.text for message in given)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return given if isinstance(given, str) else "\n".join(message.text for message in given)
 
 
 def read_sheet(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:

@@ -86,17 +86,17 @@ class AdaptiveSource(SampleSource):
         self.key = f"{hashlib.sha256(text.encode()).hexdigest()[:12]}-{next(_numbers)}"
         self.session = Session(plan)
         self._samples = {str(one.id): one for one in samples}
-        self._run = self._task = ""
+        self._run = self._task = self._model = ""
         self._shared = False
         self._choosing = anyio.Lock()
         self._learning = threading.Lock()
         self._accuracy: dict[str, float] = dict.fromkeys(METRICS, math.nan)
         _sources[self.key] = self
 
-    def begin(self, run: str, task: str) -> None:
+    def begin(self, run: str, task: str, model: str) -> None:
         """Begin an evaluation from the first choice on; tried again, its task has the same id."""
         self._shared = self._run == run and self._task != task
-        self._run, self._task = run, task
+        self._run, self._task, self._model = run, task, model
         self.session = Session(self.plan)
         self._choosing = anyio.Lock()
         self._accuracy = dict.fromkeys(METRICS, math.nan)
@@ -104,6 +104,12 @@ class AdaptiveSource(SampleSource):
     async def next_samples(self) -> list[Sample] | None:
         """Called while nothing runs: chooses on, and ends the task when nothing is left."""
         self._insist_alone()
+        taught = self.plan.layout.calibration
+        if taught is not None and self._model in taught.agents:
+            raise RuntimeError(
+                f"{self._model} is one of the models whose logs say how hard the samples are, so "
+                "its own outcomes would count twice: leave its logs out of earlier="
+            )
         if waiting := self.session.open:
             raise RuntimeError(
                 f"{len(waiting)} samples were chosen and not run, of which the first is "
@@ -406,7 +412,7 @@ class AdaptiveHooks(Hooks):
     async def on_task_start(self, data: TaskStart) -> None:
         """Begin an evaluation, or another attempt at one."""
         if (source := _source_of(data.spec)) is not None:
-            source.begin(data.run_id, data.spec.task_id)
+            source.begin(data.run_id, data.spec.task_id, data.spec.model)
 
     async def on_sample_attempt_start(self, data: SampleAttemptStart) -> None:
         """Note that a sample is begun again."""

@@ -471,6 +471,10 @@ def test_logs_of_earlier_models_say_how_hard_each_sample_is(tmp_path: Path) -> N
     other = Task(dataset=MemoryDataset(moved), solver=generate(), scorer=match(numeric=True))
     with pytest.raises(LogError, match="its sample 'sum-00' is another one than in this task"):
         adaptive(other, **options, earlier=tmp_path / "earlier")
+    own = run(sums(), tmp_path / "earlier")
+    log = run(adaptive(sums(), **options, earlier=tmp_path / "earlier"), tmp_path / "own")
+    assert log.error is not None
+    assert f"{own.eval.model} is one of the models whose logs" in log.error.message
 
 
 # Input that is wrong
